@@ -378,8 +378,8 @@ struct sonde_row_access {
     uint16_t element_bytes;
     uint8_t what, type;     /* enum sonde_access, enum sonde_element */
     uint64_t elements;      /* accessed */
-    uint64_t any, all;      /* their OR, their AND */
-    uint64_t least, most;   /* of numbers, in two's complement: NaNs are left out */
+    uint64_t any, all;      /* their OR, their AND; of some, only that both are equal where all are one value, and that a NaN is in `any` */
+    uint64_t least, most;   /* of numbers, in two's complement: NaNs are left out, but the least of floats may be INT32_MIN where one was */
     uint64_t checked;       /* of the elements, so many were compared with `value` and a line: */
     uint64_t equal, lined;
     uint64_t value;         /* bits of an element */

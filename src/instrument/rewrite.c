@@ -4,6 +4,7 @@
  * begin with _Z or are the program's kernels'). Counters are 32-bit registers of the thread; at its end those of the lanes that
  * end together are summed by halves, so that no sum overflows, and one lane adds the sum to the area.
  */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,10 @@
 
 #define FIRST_ROOM 65536u
 #define REDUX_TARGET 80u /* redux.sync: PTX ISA 9.7.9.23, sm_80 and later */
+#define FREE_REGISTERS 64u /* of a thread: blocks of any size may have as many */
+#define SMALL_ITEMS    1000u
+#define NAN_BITS     0x7fc00000u
+#define NAN_TARGET   80u /* min.NaN: PTX ISA 9.7.3.11, sm_80 and later */
 
 /* ---- text ---------------------------------------------------------------------------------------- */
 
@@ -254,7 +259,7 @@ static void put_mark(struct copy *c, const struct sonde_ptx_access *a)
         say(c->out, "$sonde_unset%u:\n", k);
 }
 
-/* ---- values: of each access OR, AND, least and most in registers of the thread ----------------------------------- */
+/* ---- values: of each access the least and the most in registers of the thread, of doubles OR, too ------------------ */
 
 /* Executed at most once by a thread: no branch back spans it. Its count says whether it was. */
 static bool is_once(const struct copy *c, const struct sonde_ptx_access *a)
@@ -262,18 +267,30 @@ static bool is_once(const struct copy *c, const struct sonde_ptx_access *a)
     return c->plan & SONDE_PLAN_COUNTS && !(a->flags & SONDE_PTX_IN_LOOP) && !(c->f->flags & SONDE_PTX_BRANCHES);
 }
 
+/* The least float is NaN once one of them was: min.NaN sees to it, or a flag beside it (%sonde_o), where there is no such instruction. */
+static bool has_flag(const struct copy *c, const struct sonde_ptx_access *a)
+{
+    return sonde__ptx_is_real(a) && a->element_bytes < 8 && c->p->target < NAN_TARGET;
+}
+
+static bool has_bits(const struct sonde_ptx_access *a)
+{
+    return sonde__ptx_is_real(a) && a->element_bytes == 8;
+}
+
+/* The least and the most of a number and NaN are the number (PTX ISA 9.7.3.11), but for min.NaN. */
 static void put_start(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
     const unsigned wide = a->element_bytes == 8 ? 64 : 32;
-    say(c->out, ".reg .b%u %%sonde_o%u, %%sonde_a%u;\n.reg .%c%u %%sonde_l%u, %%sonde_h%u;\n", wide, k, k, sonde__ptx_is_real(a) ? 'f' : 's', wide, k, k);
+    say(c->out, ".reg .%c%u %%sonde_l%u, %%sonde_h%u;\n", sonde__ptx_is_real(a) ? 'f' : 's', wide, k, k);
+    if (has_bits(a) || has_flag(c, a))
+        say(c->out, ".reg .b%u %%sonde_o%u;\nmov.b%u %%sonde_o%u, 0;\n", wide, k, wide, k);
     if (is_once(c, a))
         return;
-    say(c->out, "mov.b%u %%sonde_o%u, 0;\nmov.b%u %%sonde_a%u, -1;\n", wide, k, wide, k);
-    if (sonde__ptx_is_real(a)) /* NaNs: least and most of a number and NaN are the number (PTX ISA 9.7.3.11) */
-        say(c->out,
-            wide == 64 ? "mov.f64 %%sonde_l%u, 0d7FF8000000000000;\nmov.f64 %%sonde_h%u, 0d7FF8000000000000;\n"
-                       : "mov.f32 %%sonde_l%u, 0f7FC00000;\nmov.f32 %%sonde_h%u, 0f7FC00000;\n",
-            k, k);
+    if (has_bits(a))
+        say(c->out, "mov.f64 %%sonde_l%u, 0d7FF8000000000000;\nmov.f64 %%sonde_h%u, 0d7FF8000000000000;\n", k, k);
+    else if (sonde__ptx_is_real(a))
+        say(c->out, "mov.f32 %%sonde_l%u, 0f7F800000;\nmov.f32 %%sonde_h%u, 0f7FC00000;\n", k, k);
     else
         say(c->out,
             wide == 64 ? "mov.s64 %%sonde_l%u, 0x7FFFFFFFFFFFFFFF;\nmov.s64 %%sonde_h%u, 0x8000000000000000;\n"
@@ -313,8 +330,8 @@ static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_
 {
     const bool wide = a->element_bytes == 8;
     uint32_t at = a->values.at;
-    const char *bits = wide ? "%sonde_w" : "%sonde_v", *real = wide ? "%sonde_wf" : "%sonde_vf", *whole = wide ? "%sonde_w" : "%sonde_vs";
-    const char *number = sonde__ptx_is_real(a) ? real : whole;
+    const char *real = wide ? "%sonde_wf" : "%sonde_vf", *whole = wide ? "%sonde_w" : "%sonde_vs";
+    const char *number = sonde__ptx_is_real(a) ? real : whole, *nan = sonde__ptx_is_real(a) && !wide && !has_flag(c, a) ? ".NaN" : "";
     const char type = sonde__ptx_is_real(a) ? 'f' : 's';
     const unsigned width = wide ? 64 : 32;
     uint32_t element = 0, last = 0;
@@ -326,78 +343,157 @@ static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_
         put_element(c, a, s);
         sonde__ptx_guess_element(c, a, k, element);
         last = element;
-        if (!any) {
-            say(c->out, "mov.b%u %%sonde_o%u, %s;\nmov.b%u %%sonde_a%u, %s;\nmov.%c%u %%sonde_l%u, %s;\nmov.%c%u %%sonde_h%u, %s;\n", width, k, bits, width, k, bits, type,
-                width, k, number, type, width, k, number);
-            any = true;
-            continue;
-        }
-        say(c->out, "or.b%u %%sonde_o%u, %%sonde_o%u, %s;\nand.b%u %%sonde_a%u, %%sonde_a%u, %s;\n", width, k, k, bits, width, k, k, bits);
-        say(c->out, "min.%c%u %%sonde_l%u, %%sonde_l%u, %s;\nmax.%c%u %%sonde_h%u, %%sonde_h%u, %s;\n", type, width, k, k, number, type, width, k, k, number);
+        if (has_bits(a))
+            say(c->out, "or.b64 %%sonde_o%u, %%sonde_o%u, %%sonde_w;\n", k, k);
+        if (has_flag(c, a))
+            say(c->out, "setp.nan.f32 %%sonde_any, %s, %s;\n@%%sonde_any mov.b32 %%sonde_o%u, 1;\n", real, real, k);
+        if (any)
+            say(c->out, "min%s.%c%u %%sonde_l%u, %%sonde_l%u, %s;\nmax.%c%u %%sonde_h%u, %%sonde_h%u, %s;\n", nan, type, width, k, k, number, type, width, k, k, number);
+        else
+            say(c->out, "mov.%c%u %%sonde_l%u, %s;\nmov.%c%u %%sonde_h%u, %s;\n", type, width, k, number, type, width, k, number);
+        any = true;
     }
     sonde__ptx_guess_sample(c, a, k, last);
 }
 
-/* The least (`letter` l) or the most (h) to `word`. A float becomes an integer that is ordered as floats are: sonde__plan_ordered. Where
- * there were NaNs alone there is no number. */
+/* The least (`letter` l) or the most (h) to `word`. A float becomes an integer that is ordered as floats are: sonde__plan_ordered. */
 static void put_number(struct copy *c, const struct sonde_ptx_access *a, char letter, uint32_t k, const char *word)
 {
     const unsigned wide = a->element_bytes == 8 ? 64 : 32;
-    const char *rest = wide == 64 ? "0x7FFFFFFFFFFFFFFF" : "0x7FFFFFFF", *least = wide == 64 ? "0x8000000000000000" : "0x80000000";
-    const char *spare = wide == 64 ? "%sonde_w" : "%sonde_v";
+    const char *rest = wide == 64 ? "0x7FFFFFFFFFFFFFFF" : "0x7FFFFFFF", *spare = wide == 64 ? "%sonde_w" : "%sonde_v";
     say(c->out, "mov.b%u %s, %%sonde_%c%u;\n", wide, word, letter, k);
-    if (!sonde__ptx_is_real(a))
-        return;
-    say(c->out, "shr.s%u %s, %s, %u;\nand.b%u %s, %s, %s;\nxor.b%u %s, %s, %s;\n", wide, spare, word, wide - 1, wide, spare, spare, rest, wide, word, word, spare);
-    say(c->out, "setp.nan.f%u %%sonde_any, %%sonde_%c%u, %%sonde_%c%u;\n@%%sonde_any mov.b%u %s, %s;\n", wide, letter, k, letter, k, wide, word, letter == 'l' ? rest : least);
+    if (sonde__ptx_is_real(a))
+        say(c->out, "shr.s%u %s, %s, %u;\nand.b%u %s, %s, %s;\nxor.b%u %s, %s, %s;\n", wide, spare, word, wide - 1, wide, spare, spare, rest, wide, word, word, spare);
 }
 
-/* Has the access something to add to its words, read as `load` does? Then %sonde_any. What was never executed has nothing. */
-static void put_look(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, const char *load)
+/* Both. Where there were NaNs alone, or nothing, there is no most, and no least; of floats that are not doubles, the least is
+ * INT32_MIN where one was NaN. */
+static void put_numbers(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, const char *least, const char *most)
+{
+    const unsigned wide = a->element_bytes == 8 ? 64 : 32;
+    put_number(c, a, 'l', k, least);
+    put_number(c, a, 'h', k, most);
+    if (!sonde__ptx_is_real(a))
+        return;
+    say(c->out, "setp.nan.f%u %%sonde_any, %%sonde_h%u, %%sonde_h%u;\n@%%sonde_any mov.b%u %s, %s;\n@%%sonde_any mov.b%u %s, %s;\n", wide, k, k, wide, least,
+        wide == 64 ? "0x7FFFFFFFFFFFFFFF" : "0x7FFFFFFF", wide, most, wide == 64 ? "0x8000000000000000" : "0x80000000");
+    if (has_bits(a))
+        return;
+    if (has_flag(c, a))
+        say(c->out, "setp.ne.u32 %%sonde_any, %%sonde_o%u, 0;\n", k);
+    else
+        say(c->out, "setp.nan.f32 %%sonde_any, %%sonde_l%u, %%sonde_l%u;\n", k, k);
+    say(c->out, "@%%sonde_any mov.b32 %s, 0x80000000;\n", least);
+}
+
+static size_t place_of(const struct copy *c, uint32_t k)
 {
     const struct sonde_plan plan = sonde__ptx_plan(c->f, c->plan);
-    const size_t at = sonde__plan_counts(&plan) + k * sizeof(struct sonde_plan_values);
-    const bool wide = a->element_bytes == 8;
-    const unsigned bits = wide ? 64 : 32;
-    const char *n = wide ? "n" : "q", *y = wide ? "y" : "x", *spare = wide ? "%sonde_w" : "%sonde_v";
-    put_number(c, a, 'l', k, wide ? "%sonde_n0" : "%sonde_q0");
-    put_number(c, a, 'h', k, wide ? "%sonde_n1" : "%sonde_q1");
-    if (wide)
-        say(c->out, "%s.v2.b64 {%%sonde_y0, %%sonde_y1}, [%%sonde_p+%zu];\n%s.v2.b64 {%%sonde_y2, %%sonde_y3}, [%%sonde_p+%zu];\n", load, at, load, at + 16);
-    else
-        say(c->out, "%s.v4.b32 {%%sonde_x0, %%sonde_x1, %%sonde_x2, %%sonde_x3}, [%%sonde_p+%zu];\n", load, at);
-    say(c->out, "not.b%u %%sonde_%s0, %%sonde_%s0;\nand.b%u %%sonde_%s0, %%sonde_%s0, %%sonde_o%u;\nnot.b%u %s, %%sonde_a%u;\nand.b%u %s, %s, %%sonde_%s1;\n", bits, y, y, bits, y, y, k,
-        bits, spare, k, bits, spare, spare, y);
-    say(c->out, "or.b%u %s, %s, %%sonde_%s0;\nsetp.ne.b%u %%sonde_any, %s, 0;\n", bits, spare, spare, y, bits, spare);
-    say(c->out, "setp.lt.or.s%u %%sonde_any, %%sonde_%s0, %%sonde_%s2, %%sonde_any;\nsetp.gt.or.s%u %%sonde_any, %%sonde_%s1, %%sonde_%s3, %%sonde_any;\n", bits, n, y, bits, n, y);
-    if (is_once(c, a))
-        say(c->out, "setp.ne.and.u32 %%sonde_any, %%sonde_c%u, 0, %%sonde_any;\n", a->block);
+    return sonde__plan_counts(&plan) + k * sizeof(struct sonde_plan_values);
+}
+
+static bool is_narrow_real(const struct sonde_ptx_access *a)
+{
+    return sonde__ptx_is_real(a) && a->element_bytes < 8;
+}
+
+/* Has the access something to add to its words, read as `load` does? Then %sonde_any. */
+static void put_news(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, const char *load)
+{
+    const size_t at = place_of(c, k);
+    if (a->element_bytes == 8) {
+        put_numbers(c, a, k, "%sonde_n0", "%sonde_n1");
+        say(c->out, "%s.v2.b64 {%%sonde_y0, %%sonde_y1}, [%%sonde_p+%zu];\n", load, at + offsetof(struct sonde_plan_values, least));
+        say(c->out, "setp.lt.s64 %%sonde_any, %%sonde_n0, %%sonde_y0;\nsetp.gt.or.s64 %%sonde_any, %%sonde_n1, %%sonde_y1, %%sonde_any;\n");
+    } else {
+        put_numbers(c, a, k, "%sonde_q0", "%sonde_q1");
+        say(c->out, "%s.v2.b32 {%%sonde_x0, %%sonde_x1}, [%%sonde_p+%zu];\n", load, at);
+        say(c->out, "setp.lt.s32 %%sonde_any, %%sonde_q0, %%sonde_x0;\nsetp.gt.or.s32 %%sonde_any, %%sonde_q1, %%sonde_x1, %%sonde_any;\n");
+    }
+    if (has_bits(a))
+        say(c->out, "%s.b64 %%sonde_y0, [%%sonde_p+%zu];\nnot.b64 %%sonde_y0, %%sonde_y0;\nand.b64 %%sonde_y0, %%sonde_y0, %%sonde_o%u;\n"
+                    "setp.ne.or.b64 %%sonde_any, %%sonde_y0, 0, %%sonde_any;\n",
+            load, at + offsetof(struct sonde_plan_values, any), k);
+}
+
+/* The same at less cost, perhaps too often: of floats whether one is NaN or not between those that are known. What was never executed has
+ * nothing, unless it is_once. */
+static void put_look(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
+{
+    if (!is_narrow_real(a)) {
+        put_news(c, a, k, "ld.global");
+        return;
+    }
+    say(c->out, "ld.global.v2.f32 {%%sonde_xf0, %%sonde_xf1}, [%%sonde_p+%zu];\n", place_of(c, k) + offsetof(struct sonde_ptx_narrow, low));
+    say(c->out, "setp.ltu.f32 %%sonde_any, %%sonde_l%u, %%sonde_xf0;\nsetp.gt.or.f32 %%sonde_any, %%sonde_h%u, %%sonde_xf1, %%sonde_any;\n", k, k);
+    if (has_flag(c, a))
+        say(c->out, "setp.ne.or.u32 %%sonde_any, %%sonde_o%u, 0, %%sonde_any;\n", k);
+}
+
+/* What %sonde_x has, if it has anything, as floats: an integer below all of them is no number. Others may write at the same time, and
+ * the last one stays: it is never more than what is there. Of the warps that come here one in 16 writes, and of its lanes one: where the
+ * most grows with each warp, as where numbers ascend, more would wait for each other. */
+static void put_known(struct copy *c, uint32_t k)
+{
+    say(c->out, "mov.u32 %%sonde_v, %%clock;\nand.b32 %%sonde_v, %%sonde_v, 240;\n");
+    if (c->p->target >= REDUX_TARGET)
+        say(c->out, "activemask.b32 %%sonde_vs;\nmov.u32 %%sonde_q0, %%lanemask_lt;\nand.b32 %%sonde_vs, %%sonde_vs, %%sonde_q0;\nor.b32 %%sonde_v, %%sonde_v, %%sonde_vs;\n");
+    say(c->out, "setp.ne.u32 %%sonde_any, %%sonde_v, 0;\nsetp.eq.or.s32 %%sonde_any, %%sonde_x0, 0x7FFFFFFF, %%sonde_any;\n@%%sonde_any bra $sonde_seen%u;\n", k);
+    for (unsigned n = 0; n < 2; n++) {
+        say(c->out, "setp.eq.s32 %%sonde_any, %%sonde_x%u, 0x80000000;\nshr.s32 %%sonde_v, %%sonde_x%u, 31;\nand.b32 %%sonde_v, %%sonde_v, 0x7FFFFFFF;\n", n, n);
+        say(c->out, "xor.b32 %%sonde_x%u, %%sonde_x%u, %%sonde_v;\n@%%sonde_any mov.b32 %%sonde_x%u, 0xFF800000;\n", n, n, n);
+    }
+    say(c->out, "mov.b64 %%sonde_w, {%%sonde_x0, %%sonde_x1};\n%s.b64 [%%sonde_p+%zu], %%sonde_w;\n$sonde_seen%u:\n",
+        c->p->target >= SONDE_PTX_RELAXED_TARGET ? "st.relaxed.gpu.global" : "st.volatile.global", place_of(c, k) + offsetof(struct sonde_ptx_narrow, low), k);
 }
 
 static void put_result(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
-    const struct sonde_plan plan = sonde__ptx_plan(c->f, c->plan);
-    const size_t at = sonde__plan_counts(&plan) + k * sizeof(struct sonde_plan_values);
     const bool wide = a->element_bytes == 8;
-    const unsigned bits = wide ? 64 : 32, step = bits / 8;
+    const size_t least = place_of(c, k) + (wide ? offsetof(struct sonde_plan_values, least) : 0);
+    const unsigned bits = wide ? 64 : 32;
     const char *n = wide ? "n" : "q";
-    put_look(c, a, k, sonde__ptx_shared_load(c));
+    put_news(c, a, k, sonde__ptx_shared_load(c));
+    if (is_once(c, a))
+        say(c->out, "setp.ne.and.u32 %%sonde_any, %%sonde_c%u, 0, %%sonde_any;\n", a->block);
+    if (is_narrow_real(a)) /* what is known to have been found, with this or without it */
+        say(c->out, "min.s32 %%sonde_v, %%sonde_q0, %%sonde_x0;\nmax.s32 %%sonde_vs, %%sonde_q1, %%sonde_x1;\n"
+                    "selp.b32 %%sonde_x0, %%sonde_v, %%sonde_x0, %%sonde_any;\nselp.b32 %%sonde_x1, %%sonde_vs, %%sonde_x1, %%sonde_any;\n");
     say(c->out, "@!%%sonde_any bra $sonde_none%u;\n", k);
-    say(c->out, "red.global.or.b%u [%%sonde_p+%zu], %%sonde_o%u;\nred.global.and.b%u [%%sonde_p+%zu], %%sonde_a%u;\n", bits, at, k, bits, at + step, k);
-    say(c->out, "red.global.min.s%u [%%sonde_p+%zu], %%sonde_%s0;\nred.global.max.s%u [%%sonde_p+%zu], %%sonde_%s1;\n", bits, at + 2 * step, n, bits, at + 3 * step, n);
+    if (has_bits(a))
+        say(c->out, "red.global.or.b64 [%%sonde_p+%zu], %%sonde_o%u;\n", place_of(c, k) + offsetof(struct sonde_plan_values, any), k);
+    say(c->out, "red.global.min.s%u [%%sonde_p+%zu], %%sonde_%s0;\nred.global.max.s%u [%%sonde_p+%zu], %%sonde_%s1;\n", bits, least, n, bits, least + bits / 8, n);
     say(c->out, "$sonde_none%u:\n", k);
+    if (is_narrow_real(a))
+        put_known(c, k);
+}
+
+/* Has one of the accesses of the block that begins with `k` something to add? Then %sonde_news, too. Returns the next block's first. */
+static uint32_t put_looks(struct copy *c, uint32_t k)
+{
+    const struct sonde_ptx_access *a = &c->p->accesses[c->f->first_access];
+    const uint32_t first = k;
+    bool any = false;
+    for (; k < c->f->accesses && a[k].block == a[first].block; k++)
+        if (sonde__ptx_has_values(c, &a[k])) {
+            put_look(c, &a[k], k);
+            say(c->out, any ? "or.pred %%sonde_some, %%sonde_some, %%sonde_any;\n" : "mov.pred %%sonde_some, %%sonde_any;\n");
+            any = true;
+        }
+    if (any && is_once(c, &a[first]))
+        say(c->out, "setp.ne.and.u32 %%sonde_some, %%sonde_c%u, 0, %%sonde_some;\n", a[first].block);
+    if (any)
+        say(c->out, "or.pred %%sonde_news, %%sonde_news, %%sonde_some;\n");
+    return k;
 }
 
 /* Words go one way only: whoever has nothing to add sees it in the multiprocessor's cache, though what is there may be old. That is
  * nearly everybody: one look at all of them, without a branch between. */
 static void put_results(struct copy *c)
 {
-    say(c->out, "setp.ne.u32 %%sonde_news, %%sonde_m, %%sonde_m;\n");
-    for (uint32_t k = 0; k < c->f->accesses; k++)
-        if (sonde__ptx_has_values(c, &c->p->accesses[c->f->first_access + k])) {
-            put_look(c, &c->p->accesses[c->f->first_access + k], k, "ld.global");
-            say(c->out, "or.pred %%sonde_news, %%sonde_news, %%sonde_any;\n");
-        }
+    say(c->out, ".reg .pred %%sonde_some;\n.reg .f32 %%sonde_xf<2>;\nsetp.ne.u32 %%sonde_news, %%sonde_m, %%sonde_m;\n");
+    for (uint32_t k = 0; k < c->f->accesses;)
+        k = put_looks(c, k);
     say(c->out, "@!%%sonde_news bra $sonde_known;\n");
     for (uint32_t k = 0; k < c->f->accesses; k++)
         if (sonde__ptx_has_values(c, &c->p->accesses[c->f->first_access + k]))
@@ -414,26 +510,75 @@ static void *values_at(const struct sonde_plan *plan, const void *part, uint32_t
 
 void sonde__ptx_start(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_plan *plan, void *part)
 {
-    const struct sonde_ptx_narrow none = {0, UINT32_MAX, INT32_MAX, INT32_MIN};
+    const struct sonde_ptx_narrow none = {INT32_MAX, INT32_MIN, INFINITY, -INFINITY};
     sonde__plan_start(plan, part);
     for (uint32_t k = 0; plan->what & SONDE_PLAN_VALUES && k < f->accesses; k++)
         if (p->accesses[f->first_access + k].element_bytes < 8)
             memcpy(values_at(plan, part, k), &none, sizeof none);
 }
 
+/* Of a number that a copy kept. */
+static uint64_t bits_of(const struct sonde_ptx_access *a, int64_t number)
+{
+    const uint64_t bits = (uint64_t)(sonde__ptx_is_real(a) ? sonde__plan_ordered(number, a->element_bytes) : number);
+    return a->element_bytes >= 8 ? bits : bits & ((1ull << 8 * a->element_bytes) - 1);
+}
+
+/* The least and the most stand for all: if they agree in every bit, so do all elements, but for NaNs, of which `any` has the bits then. */
+static struct sonde_plan_values values_of(const struct sonde_ptx_access *a, int64_t least, int64_t most, uint64_t any)
+{
+    const struct sonde_plan_values numbers = {bits_of(a, least) | bits_of(a, most) | any, bits_of(a, least) & bits_of(a, most), least, most};
+    return least <= most ? numbers : (any ? (struct sonde_plan_values){any, any, INT64_MAX, INT64_MIN} : sonde__plan_none);
+}
+
+static struct sonde_plan_values narrow_values_of(const struct sonde_ptx_access *a, struct sonde_ptx_narrow n)
+{
+    const bool has_nan = sonde__ptx_is_real(a) && n.least == INT32_MIN, has_number = !has_nan || n.most > INT32_MIN;
+    if (!has_nan)
+        return n.least <= n.most ? values_of(a, n.least, n.most, 0) : sonde__plan_none;
+    struct sonde_plan_values v = values_of(a, has_number ? n.most : INT64_MAX, has_number ? n.most : INT64_MIN, NAN_BITS);
+    v.least = has_number ? n.least : v.least;
+    return v;
+}
+
 uint64_t sonde__ptx_found(const struct sonde_ptx_access *a, const struct sonde_plan *plan, const void *part, uint32_t k, struct sonde_plan_values *values)
 {
     const uint64_t count = sonde__plan_read(plan, part, a->block, k, values);
     struct sonde_ptx_narrow n;
-    if (!(plan->what & SONDE_PLAN_VALUES) || a->element_bytes >= 8)
+    if (!(plan->what & SONDE_PLAN_VALUES) || a->element_bytes > 8)
         return count;
     memcpy(&n, values_at(plan, part, k), sizeof n);
-    const bool executed = n.any || n.all != UINT32_MAX, numbers = n.least <= n.most;
-    *values = executed ? (struct sonde_plan_values){n.any, n.all, numbers ? n.least : INT64_MAX, numbers ? n.most : INT64_MIN} : sonde__plan_none;
+    *values = a->element_bytes < 8 ? narrow_values_of(a, n) : values_of(a, values->least, values->most, values->any);
     return count;
 }
 
 /* ---- counts, and the text around all ------------------------------------------------------------------------------ */
+
+static bool says(const struct sonde_ptx *p, struct sonde_ptx_span s, const char *word)
+{
+    return memmem(p->text + s.at, s.bytes, word, strlen(word)) != NULL;
+}
+
+/* Registers that a thread's values and counts take. */
+static uint32_t registers_of(const struct copy *c)
+{
+    uint32_t count = c->plan & SONDE_PLAN_COUNTS ? c->f->blocks : 0;
+    for (uint32_t k = 0; k < c->f->accesses; k++) {
+        const struct sonde_ptx_access *a = &c->p->accesses[c->f->first_access + k];
+        if (sonde__ptx_has_values(c, a))
+            count += (is_once(c, a) && a->elements == 1 ? 1 : 2) * (a->element_bytes == 8 ? 2 : 1) + (has_bits(a) ? 2 : 0);
+    }
+    return count;
+}
+
+/* The assembler stays below 32 registers where it can, and to do so has loads wait for each other that the kernel itself has under way
+ * together: 1.9 times the time in a loop of four. Told a limit, it uses it. Kernels that need more anyway have none. */
+static bool may_use_registers(const struct copy *c)
+{
+    const struct sonde_ptx_span head = c->p->items[c->f->head].text;
+    return has_area(c) && !(c->plan & SONDE_PLAN_GUESSES) && c->f->close - c->f->open < SMALL_ITEMS && registers_of(c) <= FREE_REGISTERS / 2 &&
+           !says(c->p, head, ".maxnreg") && !says(c->p, head, ".minnctapersm");
+}
 
 /* The head with another name, and parameters more. */
 static void put_head(struct copy *c)
@@ -462,6 +607,8 @@ static void put_head(struct copy *c)
     if (variables)
         say(c->out, "%s.param .align 8 .b8 sonde_variables[%zu]", any || has_area(c) || sets_of(c) ? ",\n" : "", variables * sizeof(uint64_t));
     say(c->out, "\n)");
+    if (may_use_registers(c))
+        say(c->out, "\n.maxnreg %u", FREE_REGISTERS);
     put(c->out, behind, behind < end ? (size_t)(end - behind) : 0);
     say(c->out, "\n");
 }
@@ -479,8 +626,8 @@ static void put_prologue(struct copy *c)
     for (uint32_t b = 0; c->plan & SONDE_PLAN_COUNTS && b < c->f->blocks; b++)
         say(c->out, "mov.u32 %%sonde_c%u, 0;\n", b);
     if (c->plan & SONDE_PLAN_VALUES)
-        say(c->out, ".reg .b16 %%sonde_u;\n.reg .b32 %%sonde_v, %%sonde_vs;\n.reg .f32 %%sonde_vf;\n.reg .b64 %%sonde_w, %%sonde_n<2>, %%sonde_y<4>;\n.reg .f64 %%sonde_wf;\n"
-                    ".reg .b32 %%sonde_q<2>, %%sonde_x<4>;\n");
+        say(c->out, ".reg .b16 %%sonde_u;\n.reg .b32 %%sonde_v, %%sonde_vs;\n.reg .f32 %%sonde_vf;\n.reg .b64 %%sonde_w, %%sonde_n<2>, %%sonde_y<2>;\n.reg .f64 %%sonde_wf;\n"
+                    ".reg .b32 %%sonde_q<2>, %%sonde_x<2>;\n");
     for (uint32_t k = 0; k < c->f->accesses; k++)
         if (sonde__ptx_has_values(c, &c->p->accesses[c->f->first_access + k]))
             put_start(c, &c->p->accesses[c->f->first_access + k], k);

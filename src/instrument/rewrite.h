@@ -5,8 +5,9 @@
  * the kernel's own: of the plans COUNTS and VALUES the address of the launch's area (plan.h), 128-byte aligned, of which each
  * multiprocessor (%smid) has a part; behind it, of SONDE_PLAN_SETS and where the kernel writes through pointers that are parameters, an
  * array of struct sonde_plan_set in the order of sonde_ptx_pointer.set; last, where it names variables (variables.h), an array of their
- * addresses. It does what the kernel does, and adds to the area when a thread ends. Of elements of up to four bytes the values
- * are in the first half of their place, as struct sonde_ptx_narrow: a thread's end looks at them with one load.
+ * addresses. It does what the kernel does, and adds to the area when a thread ends. A thread keeps
+ * the least and the most of an access, which say whether all are one value or zero, and of doubles OR, which says how many bits of the
+ * mantissas are needed. Those of elements of up to four bytes are at the beginning of their place, as struct sonde_ptx_narrow.
  *
  * SONDE_PLAN_GUESSES, with COUNTS and VALUES: in front of the area's parts, sonde__ptx_front bytes, there is a struct sonde_ptx_guess for
  * each access. Threads that begin before a guess stands leave samples of what they saw; whoever leaves the last sample votes, and
@@ -34,12 +35,15 @@ static inline struct sonde_plan sonde__ptx_plan(const struct sonde_ptx_function 
     return (struct sonde_plan){what, f->blocks, f->accesses};
 }
 
-/* As struct sonde_plan_values; where nothing was executed 0, UINT32_MAX, INT32_MAX, INT32_MIN. */
+/* The least and the most of elements of up to four bytes, as struct sonde_plan_values has them; where nothing was executed INT32_MAX and
+ * INT32_MIN. Of floats, the least is INT32_MIN where one was NaN, and so is the most where all were. */
 struct sonde_ptx_narrow {
-    uint32_t any, all;
     int32_t least, most;
+    float low, high; /* of floats: what is between these, both included, is in `least` and `most`; at first INFINITY and -INFINITY */
 };
-/* A part as it starts; and of one that has been read, how many threads executed access `k` of the function, and what values it had. */
+/* A part as it starts; and of one that has been read, how many threads executed access `k` of the function, and what values it had. But
+ * for doubles, whose `any` is exact, `any` and `all` are those of the least and the most: equal where all elements are, and NaN's bits are
+ * in `any` where there was one. NaNs alone are one value. Where a float was NaN, the least is not known: INT32_MIN. */
 void sonde__ptx_start(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_plan *plan, void *part);
 uint64_t sonde__ptx_found(const struct sonde_ptx_access *a, const struct sonde_plan *plan, const void *part, uint32_t k, struct sonde_plan_values *values);
 

@@ -1,11 +1,12 @@
 /* cost.cu - plain kernels against their instrumented copies (src/instrument/rewrite.c), on a GPU: cost BLOCKS.txt PTX...
  *
- * BLOCKS.txt is what the rewriter printed. For each PTX: outputs must be equal byte by byte, OR, AND, least and most of what `add`
+ * BLOCKS.txt is what the rewriter printed. For each PTX: outputs must be equal byte by byte, the least and the most of what `add`
  * and `add4` stored those of the output, and the counts of these the number of their threads. Guesses of what `add` stored: what the
  * second launch counts must be what the output has. Prints the time of the instrumented kernel by that of the plain one: median of pairs,
- * in turns, with the 5th and 95th percentile; and of guesses what the first launch takes, and of how many elements it compared.
+ * in turns, with the 5th and 95th percentile; what the first launch takes, which has all to tell; and of how many elements it compared its guess.
  */
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +31,7 @@
     } while (0)
 
 struct values { uint64_t any, all; int64_t least, most; };
-struct narrow { uint32_t any, all; int32_t least, most; }; /* struct sonde_ptx_narrow */
+struct narrow { int32_t least, most; float low, high; }; /* struct sonde_ptx_narrow */
 struct found { uint64_t unchecked, equal, lined; };
 struct access { unsigned block; std::string op; char type; unsigned bytes, elements; };
 struct kernel { unsigned blocks; std::vector<access> accesses; std::vector<uint64_t> front; };
@@ -96,14 +97,10 @@ static float element_of(input kind, size_t i)
 static values truth_of(const std::vector<uint32_t> &out)
 {
     values v = {0, UINT64_MAX, INT64_MAX, INT64_MIN};
-    uint32_t all = UINT32_MAX;
     for (uint32_t bits : out) {
-        v.any |= bits;
-        all &= bits;
         v.least = std::min(v.least, ordered((int32_t)bits));
         v.most = std::max(v.most, ordered((int32_t)bits));
     }
-    v.all = all;
     return v;
 }
 
@@ -146,7 +143,7 @@ static std::vector<unsigned char> area_start(const layout &at, const kernel &k)
 {
     std::vector<unsigned char> start(at.bytes);
     const values none = {0, UINT64_MAX, INT64_MAX, INT64_MIN};
-    const narrow narrow_none = {0, UINT32_MAX, INT32_MAX, INT32_MIN};
+    const narrow narrow_none = {INT32_MAX, INT32_MIN, INFINITY, -INFINITY};
     if (at.guesses)
         memcpy(start.data(), k.front.data(), at.front);
     for (size_t p = 0; at.values && p < parts; p++)
@@ -202,7 +199,7 @@ static values values_at(const unsigned char *at, unsigned bytes)
     narrow n;
     memcpy(&v, at, sizeof v);
     memcpy(&n, at, sizeof n);
-    return bytes < 8 && (n.any || n.all != UINT32_MAX) ? values{n.any, n.all, n.least, n.most} : (bytes < 8 ? values{0, UINT64_MAX, INT64_MAX, INT64_MIN} : v);
+    return bytes < 8 ? values{0, UINT64_MAX, n.least <= n.most ? n.least : INT64_MAX, n.least <= n.most ? n.most : INT64_MIN} : v;
 }
 
 static void check_area(const char *ptx, const char *name, const layout &at, const kernel &k, const std::vector<unsigned char> &area, unsigned n, const std::vector<uint32_t> &stored)
@@ -280,9 +277,7 @@ static void compare(const char *ptx, CUmodule module, const char *name, unsigned
     *ratio_out = ratios[ratios.size() / 2];
     printf("%-14s %-12s %8.3f ms  x %.3f [%.3f, %.3f]  registers %d -> %d", ptx, (std::string(name) + inputs[kind]).c_str(), plain, *ratio_out, ratios[ratios.size() / 20],
            ratios[ratios.size() - 1 - ratios.size() / 20], registers[0], registers[1]);
-    if (at.guesses)
-        printf(", first launch x %.3f", first / plain);
-    printf("\n");
+    printf(", first launch x %.3f\n", first / plain);
     for (CUdeviceptr p : {a, b, c, d})
         OK(cuMemFree(p));
 }
@@ -314,7 +309,7 @@ int main(int argc, char **argv)
         const std::string text = read(argv[i]);
         OK(cuModuleLoadData(&module, text.c_str()));
         for (const auto &c : cases) {
-            if (c.kind != ANY && !strstr(argv[i], "guesses"))
+            if (c.kind != ANY && !strstr(argv[i], "guesses") && (c.kind == SAME || !strstr(argv[i], "both")))
                 continue;
             compare(argv[i], module, c.name, c.n, c.element, c.kind, 41, &ratio);
             product *= c.kind == ANY ? ratio : 1;

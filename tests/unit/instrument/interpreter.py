@@ -4,6 +4,7 @@ what is put into them is known; anything else is an error.
 import fractions
 import functools
 import math
+import operator
 import re
 import struct
 
@@ -29,13 +30,25 @@ def signed(value, n):
     return value - (1 << n) if value >> (n - 1) & 1 else value
 
 
+@functools.cache
 def bits(type):
     return int(re.sub(r"\D", "", type) or 1)
 
 
 @functools.cache
-def statements(text):
-    return list(read_statements(text))
+def literal(name):
+    """The bits of a constant; None: it is none."""
+    if name.startswith(("0f", "0d")):
+        return int(name[2:], 16)
+    return int(name, 0) & M64 if re.match(r"-?\d", name) else None
+
+
+@functools.cache
+def place_of(arguments):
+    """Of a load's or store's: (base, offset) of its address, and what it loads or stores."""
+    address = next(a for a in arguments if a.startswith("["))[1:-1]
+    base, offset = re.match(r"\s*([^+]+?)\s*(?:\+\s*(-?\d+))?$", address).groups()
+    return base, int(offset or 0), [[x.strip() for x in arguments[k].strip("{}").split(",")] for k in (0, -1)]
 
 
 def read_statements(text):
@@ -84,52 +97,61 @@ class Memory:
         return at
 
 
+@functools.cache
+def parse(text):
+    """(kernels, variables) of a module; nobody changes them."""
+    kernels, variables, depth, kernel = {}, [], 0, None
+    for kind, s in read_statements(text):
+        if kind == "head":
+            name = re.search(r"\.(?:entry|func)\s*(?:\([^)]*\)\s*)?([\w$]+)", s).group(1)
+            kernel = kernels[name] = {"parameters": re.findall(r"\.param\s[^,)]*?([\w$]+)(?:\[\d+\])?\s*(?=[,)])", s), "code": [],
+                                      "labels": {}, "shared": {}, "shared_bytes": 0}
+        elif kind in ("open", "close"):
+            depth += 1 if kind == "open" else -1
+        elif kind == "label":
+            kernel["labels"][s] = len(kernel["code"])
+        elif depth == 0:
+            match = re.match(r"(?:\.visible\s+)?\.(global|const)\s+(?:\.align\s+\d+\s+)?\.([bus]\d+)\s+([\w$]+)(?:\[(\d+)\])?\s*"
+                             r"(?:=\s*\{(.*)\})?", s, re.S)
+            if not match:
+                continue  # a texture, memory whose size the launch says: of kernels that are not run here
+            space, type, name, count, values = match.groups()
+            size = bits(type) // 8
+            data = b"".join(int(x).to_bytes(size, "little") for x in values.split(",")) if values else b""
+            variables.append((space, name, size * int(count or 1), data))
+        elif match := re.match(r"\.shared\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+([\w$]+)(?:\[(\d+)\])?", s):
+            kernel["shared"][match.group(2)] = kernel["shared_bytes"]
+            kernel["shared_bytes"] += bits(match.group(1)) // 8 * int(match.group(3) or 1)
+            kernel["code"].append((None, False, ("declaration",), ()))
+        elif s.startswith("."):
+            kernel["code"].append((None, False, ("declaration",), ()))
+        else:
+            negated, predicate, op, rest = re.match(r"(?:@(!?)\s*([\w%$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", s, re.S).groups()
+            arguments = tuple(a.strip() for a in re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*", rest))
+            kernel["code"].append((predicate, bool(negated), tuple(op.split(".")), arguments))
+    return kernels, variables
+
+
 class Module:
     """`executed[kernel]`: how many threads executed each statement, for which its predicate held. `values[kernel]`: by statement, the
     bits of all elements that its loads and stores had; `places[kernel]`: their addresses. `written[kernel]`: (address, bytes) of all that
     it wrote, but for shared memory."""
 
     def __init__(self, text, memory):
-        self.memory, self.constant, self.symbols, self.kernels, self.executed, self.values, self.written = memory, bytearray(4096), {}, {}, {}, {}, {}
+        self.memory, self.constant, self.symbols, self.executed, self.values, self.written = memory, bytearray(4096), {}, {}, {}, {}
         self.places, self.clock = {}, 0
-        self.variables, self.constants, self.sizes = [], set(), {}
-        depth, constants, kernel = 0, 0, None
-        for kind, s in statements(text):
-            if kind == "head":
-                name = re.search(r"\.(?:entry|func)\s*(?:\([^)]*\)\s*)?([\w$]+)", s).group(1)
-                kernel = self.kernels[name] = {"parameters": re.findall(r"\.param\s[^,)]*?([\w$]+)(?:\[\d+\])?\s*(?=[,)])", s), "code": [],
-                                               "labels": {}, "shared": {}, "shared_bytes": 0}
-            elif kind in ("open", "close"):
-                depth += 1 if kind == "open" else -1
-            elif kind == "label":
-                kernel["labels"][s] = len(kernel["code"])
-            elif depth == 0:
-                match = re.match(r"(?:\.visible\s+)?\.(global|const)\s+(?:\.align\s+\d+\s+)?\.([bus]\d+)\s+([\w$]+)(?:\[(\d+)\])?\s*"
-                                 r"(?:=\s*\{(.*)\})?", s, re.S)
-                if not match:
-                    continue  # a texture, memory whose size the launch says: of kernels that are not run here
-                space, type, name, count, values = match.groups()
-                size = bits(type) // 8
-                data = b"".join(int(x).to_bytes(size, "little") for x in values.split(",")) if values else b""
-                self.sizes[name] = size * int(count or 1)
-                if space == "const":
-                    self.constants.add(name)
-                    self.symbols[name] = constants
-                    self.constant[constants:constants + len(data)] = data
-                    constants += (size * int(count or 1) + 7) & ~7
-                else:
-                    self.symbols[name] = memory.allocate(size * int(count or 1))
-                    self.variables.append((self.symbols[name], size * int(count or 1)))
-            elif match := re.match(r"\.shared\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+([\w$]+)(?:\[(\d+)\])?", s):
-                kernel["shared"][match.group(2)] = kernel["shared_bytes"]
-                kernel["shared_bytes"] += bits(match.group(1)) // 8 * int(match.group(3) or 1)
-                kernel["code"].append((None, False, ["declaration"], []))
-            elif s.startswith("."):
-                kernel["code"].append((None, False, ["declaration"], []))
+        self.kernels, declared = parse(text)
+        self.variables, self.constants, self.sizes, constants = [], set(), {}, 0
+        for space, name, size, data in declared:
+            self.sizes[name] = size
+            if space == "const":
+                self.constants.add(name)
+                self.symbols[name] = constants
+                self.constant[constants:constants + len(data)] = data
+                constants += (size + 7) & ~7
             else:
-                negated, predicate, op, rest = re.match(r"(?:@(!?)\s*([\w%$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", s, re.S).groups()
-                arguments = [a.strip() for a in re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*", rest)]
-                kernel["code"].append((predicate, bool(negated), op.split("."), arguments))
+                self.symbols[name] = memory.allocate(size)
+                self.variables.append((self.symbols[name], size))
 
     def forget(self):
         """What the launches so far did."""
@@ -143,7 +165,8 @@ class Module:
         values = self.values.setdefault(name, [[] for _ in kernel["code"]])
         places = self.places.setdefault(name, [[] for _ in kernel["code"]])
         for cta in [(x, y) for y in range(grid[1]) for x in range(grid[0])]:
-            shared = bytearray(max(kernel["shared_bytes"], 1))
+            run = {"parameters": parameters, "shared": bytearray(max(kernel["shared_bytes"], 1)), "cta": cta, "grid": grid, "block": block,
+                   "executed": executed, "values": values, "places": places, "written": self.written.setdefault(name, set())}
             threads = [{"pc": 0, "tid": (t % block[0], t // block[0]), "lane": t % 32, "waits": False} for t in range(block[0] * block[1])]
             while any(t["pc"] is not None for t in threads):
                 for w in range(0, len(threads), 32):
@@ -153,25 +176,21 @@ class Module:
                             for t in active:
                                 t["pc"] = None if t["pc"] == pc else t["pc"]
                             continue
-                        self.step(kernel, [t for t in active if t["pc"] == pc], pc,
-                                  {"parameters": parameters, "shared": shared, "cta": cta, "grid": grid, "block": block, "executed": executed, "values": values,
-                                   "places": places, "written": self.written.setdefault(name, set())})
+                        self.step(kernel, [t for t in active if t["pc"] == pc], pc, run)
                 for t in threads:  # all that is left waits at the barrier
                     t["waits"] = False
 
     def value(self, t, name, kernel, run):
         if name in t:
             return t[name]
+        if (constant := literal(name)) is not None:
+            return constant
         special = {"%tid.x": t["tid"][0], "%tid.y": t["tid"][1], "%ntid.x": run["block"][0], "%ntid.y": run["block"][1],
                    "%ctaid.x": run["cta"][0], "%ctaid.y": run["cta"][1], "%nctaid.x": run["grid"][0], "%nctaid.y": run["grid"][1], "%nctaid.z": 1,
                    "%lanemask_lt": (1 << t["lane"]) - 1, "%laneid": t["lane"], "%clock": self.clock & M32,
                    "%smid": (run["cta"][0] + run["cta"][1]) % MULTIPROCESSORS}
         if name in special:
             return special[name]
-        if name.startswith(("0f", "0d")):
-            return int(name[2:], 16)
-        if re.match(r"-?\d", name):
-            return int(name, 0) & M64
         if name.startswith("%"):  # what nobody has written holds anything: nothing may depend on it
             return self.clock * 0x9e3779b97f4a7c15 & M64
         return kernel["shared"][name] if name in kernel["shared"] else self.symbols[name]
@@ -204,12 +223,12 @@ class Module:
             for t in group:
                 t[arguments[0]] = total
         elif op[0] == "vote" and group:
-            assert op[1:] == ["sync", "ballot", "b32"] and all(value(t, arguments[2]) == mask for t in group), "a vote of other lanes"
+            assert op[1:] == ("sync", "ballot", "b32") and all(value(t, arguments[2]) == mask for t in group), "a vote of other lanes"
             ballot = sum(bool(t[arguments[1]]) << t["lane"] for t in group)
             for t in group:
                 t[arguments[0]] = ballot
         elif op[0] == "shfl":
-            assert op[1:] == ["sync", "down", "b32"] and len(group) == 32, "a shuffle of less than a warp"
+            assert op[1:] == ("sync", "down", "b32") and len(group) == 32, "a shuffle of less than a warp"
             had = [value(t, arguments[1]) & M32 for t in group]
             for k, t in enumerate(group):
                 t[arguments[0]] = had[min(k + int(arguments[2]), 31)] if k + int(arguments[2]) < 32 else had[k]
@@ -224,15 +243,14 @@ class Module:
 
     def access(self, t, op, arguments, value, run):
         space = next((x for x in op if x in ("global", "shared", "param", "const")), "generic")
-        address = next(a for a in arguments if a.startswith("["))[1:-1]
-        base, offset = re.match(r"\s*([^+]+?)\s*(?:\+\s*(-?\d+))?$", address).groups()
+        base, offset, names = place_of(arguments)
         n, sign = bits(op[-1]), op[-1][0] == "s"
         size, mask = n // 8, (1 << n) - 1
         if space == "param":
             what = run["parameters"][base]
-            t[arguments[0]] = (int.from_bytes(what[int(offset or 0):][:size], "little") if isinstance(what, bytes) else what) & mask
+            t[arguments[0]] = (int.from_bytes(what[offset:][:size], "little") if isinstance(what, bytes) else what) & mask
             return [], []
-        at = (0 if "local" in op else value(t, base) + int(offset or 0)) & M64  # there is one variable in local memory
+        at = (0 if "local" in op else value(t, base) + offset) & M64  # there is one variable in local memory
         near = t.setdefault("local", bytearray(16)) if "local" in op else {"shared": run["shared"], "const": self.constant}.get(space)
         read = lambda at: int.from_bytes(near[at:at + size], "little") if near is not None else self.memory.read(at, size)
 
@@ -243,7 +261,7 @@ class Module:
                 self.memory.write(at, size, what & mask)
                 run["written"].add((at, size))
 
-        names = [x.strip() for x in arguments[0 if op[0] == "ld" else -1].strip("{}").split(",")]
+        names = names[0 if op[0] == "ld" else -1]
         places = [at + k * size for k in range(len(names))]
         if op[0] == "ld":
             had = [read(at + k * size) for k in range(len(names))]
@@ -272,6 +290,15 @@ def fused(a, b, c):
     return float(exact) if abs(exact) < 2 ** 1023 else math.inf
 
 
+INTEGER = {"add": operator.add, "sub": operator.sub, "and": operator.and_, "or": operator.or_, "xor": operator.xor, "not": operator.invert, "min": min,
+           "max": max}
+
+
+def zeros(x):
+    """-0 is less than 0."""
+    return x, math.copysign(1, x)
+
+
 def compute(t, op, arguments, value):
     o, type = op[0], op[-1]
     n = bits(type)
@@ -288,31 +315,34 @@ def compute(t, op, arguments, value):
         t[to] = to_bits(what, op[-2])
         return
     if o == "cvt" and type == "f64":
-        assert op[1:] == ["rni", "s64", "f64"], op
+        assert op[1:] == ("rni", "s64", "f64"), op
         what = to_float(value(t, arguments[1]), type)
         t[to] = round(what) & M64 if abs(what) < 2 ** 63 else 0
         return
     if type in ("f32", "f64") and o != "mov":
         a = [to_float(value(t, x), type) for x in arguments[1:3 if o == "setp" else None]]
         if o == "setp":
-            holds = {"nan": a[0] != a[0] or a[1] != a[1], "lt": a[0] < a[1], "gt": a[0] > a[1], "eq": a[0] == a[1],
-                     "equ": a[0] == a[1] or a[0] != a[0] or a[1] != a[1]}[op[1]]
-            t[to] = holds and (op[2] != "and" or bool(value(t, arguments[3])))
+            nan = a[0] != a[0] or a[1] != a[1]
+            holds = {"nan": nan, "lt": a[0] < a[1], "ltu": nan or a[0] < a[1], "gt": a[0] > a[1], "eq": a[0] == a[1], "equ": nan or a[0] == a[1]}[op[1]]
+            other = bool(value(t, arguments[3])) if op[2] in ("or", "and") else False
+            t[to] = holds or other if op[2] == "or" else holds and (op[2] != "and" or other)
             return
-        known = [x for x in a if x == x]  # the least of a number and NaN is the number
+        known = [x for x in a if x == x or op[1] == "NaN"]  # the least of a number and NaN is the number, unless it says otherwise
+        if op[1] == "NaN" and any(x != x for x in a):
+            known = [math.nan]
         t[to] = to_bits({"add": lambda: a[0] + a[1], "sub": lambda: a[0] - a[1], "mul": lambda: a[0] * a[1], "neg": lambda: -a[0],
                          "fma": lambda: fused(*a) if type == "f64" else a[0] * a[1] + a[2], "rsqrt": lambda: a[0] ** -0.5,
                          "rcp": lambda: to_float(to_bits(1 / a[0], type) & ~M32, type),  # a few bits are right
-                         "min": lambda: min(known, default=a[0]), "max": lambda: max(known, default=a[0])}[o](), type)
+                         "min": lambda: min(known, default=a[0], key=zeros), "max": lambda: max(known, default=a[0], key=zeros)}[o](), type)
         return
     number = (lambda x: signed(value(t, x) & mask, n)) if type[0] == "s" else (lambda x: value(t, x) & mask)
     if type == "pred":
         a = [bool(value(t, x)) for x in arguments[1:]]
-        t[to] = {"or": lambda: a[0] or a[1], "and": lambda: a[0] and a[1], "not": lambda: not a[0]}[o]()
+        t[to] = {"or": lambda: a[0] or a[1], "and": lambda: a[0] and a[1], "not": lambda: not a[0], "mov": lambda: a[0]}[o]()
     elif o == "setp":
         x, y = number(arguments[1]), number(arguments[2])
         other = bool(value(t, arguments[3])) if op[2] in ("or", "and") else op[2] == "and"
-        holds = {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[op[1]]
+        holds = getattr(operator, op[1])(x, y)
         t[to] = holds and other if op[2] == "and" else holds or other
     elif o == "mov" and arguments[1].startswith("{"):
         low, high = (value(t, x.strip()) for x in arguments[1].strip("{}").split(","))
@@ -337,6 +367,4 @@ def compute(t, op, arguments, value):
         count = value(t, arguments[2])
         t[to] = (number(arguments[1]) << count if o == "shl" else number(arguments[1]) >> count) & mask
     else:
-        a = [number(x) for x in arguments[1:]]
-        t[to] = {"add": lambda: a[0] + a[1], "sub": lambda: a[0] - a[1], "and": lambda: a[0] & a[1], "or": lambda: a[0] | a[1], "xor": lambda: a[0] ^ a[1],
-                 "not": lambda: ~a[0], "min": lambda: min(a), "max": lambda: max(a)}[o]() & mask
+        t[to] = INTEGER[o](*map(number, arguments[1:])) & mask

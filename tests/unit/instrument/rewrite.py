@@ -79,7 +79,10 @@ def of_each_type():
 
 COUNTS, VALUES, SETS, GUESSES = 1, 2, 4, 16  # src/instrument/plan.h
 NONE = [0, M64, (1 << 63) - 1, 1 << 63]
-NARROW = [M32 << 32, (1 << 63) | (1 << 31) - 1, 0, 0]  # struct sonde_ptx_narrow, as four words
+INFINITIES = 0xff8000007f800000
+NARROW = [(1 << 63) | (1 << 31) - 1, INFINITIES, 0, 0]  # struct sonde_ptx_narrow, as four words
+NOTHING = [0, (1 << 63) - 1, -(1 << 63)]  # OR of doubles, least, most
+NAN = -(1 << 31)  # as the least: a float was NaN; as the most: all were
 
 
 class Program:
@@ -146,37 +149,38 @@ def numbers(values, type, size):
 
 def truth_of(values, type, size):
     if not values:
-        return NONE
-    any_, all_ = 0, (1 << 8 * size) - 1
-    for v in values:
-        any_ |= v
-        all_ &= v
+        return NOTHING
     order = numbers(values, type, size)
-    return [any_, all_, min(order) & M64, max(order) & M64] if order else [any_, all_, *NONE[2:]]
+    if type == "f" and size == 8:
+        return [functools.reduce(operator.or_, values), *([min(order), max(order)] if order else NOTHING[1:])]
+    return [0, min(order) if len(order) == len(values) else NAN, max(order, default=NAN)]
 
 
-def widened(four):
-    """Of elements of up to four bytes: the values as the others have them."""
-    any_, all_, least, most = (half for word in four[:2] for half in (word & M32, word >> 32))
-    if not any_ and all_ == M32:
-        return NONE
-    numbers = [signed(least, 32) & M64, signed(most, 32) & M64] if signed(least, 32) <= signed(most, 32) else NONE[2:]
-    return [any_, all_, *numbers]
+def kept(words, type, size):
+    """The words of a place, of one multiprocessor."""
+    if size >= 8:
+        assert words[1] == M64 and (words[0] == 0 or type == "f"), words
+        return [words[0], signed(words[2], 64), signed(words[3], 64)]
+    least, most = signed(words[0] & M32, 32), signed(words[0] >> 32, 32)
+    assert not any(words[2:]), words
+    if type != "f":
+        assert words[1] == INFINITIES, words
+    elif words[1] != INFINITIES:  # it never says more than is known
+        low, high = (numbers([half], type, size)[0] for half in (words[1] & M32, words[1] >> 32))
+        assert low >= least and high <= max(most, numbers([0xff800000], type, size)[0]), (words, low, high, least, most)
+    return [0, least, most] if least <= most else NOTHING
 
 
-def together(area, words, blocks, odd, accesses, sizes):
-    """The parts of all multiprocessors as one: counts, then four words of each access."""
+def together(area, words, blocks, odd, accesses):
+    """The parts of all multiprocessors as one: counts, and what was kept of each access, of which type and size are given."""
     parts = [area[k:k + words] for k in range(0, len(area), words)]
-    for part in parts:
-        for k in range(accesses):
-            at = blocks + odd + 4 * k
-            part[at:at + 4] = part[at:at + 4] if sizes[k] >= 8 else widened(part[at:at + 4])
-    out = [sum(p[b] for p in parts) for b in range(blocks)]
-    for k in range(blocks + odd, blocks + odd + 4 * accesses, 4):
-        any_, all_, least, most = zip(*(p[k:k + 4] for p in parts))
-        out += [functools.reduce(operator.or_, any_), functools.reduce(operator.and_, all_),
-                min(least, key=lambda x: signed(x, 64)), max(most, key=lambda x: signed(x, 64))]
-    return out
+    counts = [sum(p[b] for p in parts) for b in range(blocks)]
+    found = []
+    for k, (type, size) in enumerate(accesses):
+        at = blocks + odd + 4 * k
+        bits, least, most = zip(*(kept(p[at:at + 4], type, size) for p in parts))
+        found.append([functools.reduce(operator.or_, bits), min(least), max(most)])
+    return counts, found
 
 
 PTXAS = next((path for path in [*sys.argv[2:3], shutil.which("ptxas")] if path and os.access(path, os.X_OK)), None)
@@ -226,20 +230,18 @@ def compare(plain, text, kernels, plan, variables):
         part = start_of(blocks, sizes, plan)
         before, module, _ = run(plain, name, "", part * MULTIPROCESSORS)
         after, _, got = run(text, name, "__sonde", part * MULTIPROCESSORS, front if plan & GUESSES else [], variables[name])
-        got = together(got, len(part), blocks, odd, len(accesses) if plan & VALUES else 0, sizes)
+        counts, got = together(got, len(part), blocks, odd, [a[3:5] for a in accesses] if plan & VALUES else [])
         assert before == after, f"{name} leaves other memory when it is instrumented"
         executed, values = module.executed[name], module.values[name]
         for k, (statement, block, op, type, size) in enumerate(accesses):
             if plan & COUNTS:
-                assert got[block] == executed[statement], f"{name}: block {block} counts {got[block]}, in truth {executed[statement]}"
+                assert counts[block] == executed[statement], f"{name}: block {block} counts {counts[block]}, in truth {executed[statement]}"
                 total += executed[statement]
             if plan & VALUES:
-                found, truth = got[blocks + 4 * k:blocks + 4 * k + 4], truth_of(values[statement], type, size)
-                if truth != NONE:  # AND is of as many bits as the element has
-                    found[1] &= (1 << 8 * size) - 1
-                assert found == truth, f"{name}: access {k} ({op} {type}{size}): {[hex(x) for x in found]}, in truth {[hex(x) for x in truth]}"
+                truth = truth_of(values[statement], type, size)
+                assert got[k] == truth, f"{name}: access {k} ({op} {type}{size}): {got[k]}, in truth {truth}"
                 seen += len(values[statement])
-        assert all(got[:blocks]), f"{name}: {got}: a block that was never run proves nothing"
+        assert all(counts), f"{name}: {counts}: a block that was never run proves nothing"
     return total, seen
 
 
@@ -281,13 +283,14 @@ def element_of(kind, index, r, type, size):
 
 
 def guess(text, kernels):
-    """Three launches of a kernel of each type, on elements with a line, with a frequent value and with neither. Returns how many guesses
-    stood, and how many of these had lines."""
+    """Two launches of a kernel of each type (bits are as unsigned integers), on elements with a line, with a frequent value and with
+    neither. Returns how many guesses stood, and how many of these had lines."""
     stood, lines, types = 0, 0, set()
     for name, (blocks, accesses, front) in kernels.items():
-        if accesses[0] in types:
+        type, size = accesses[0][3:5]
+        if type == "b" or (type, size) in types:
             continue
-        types.add(accesses[0])
+        types.add((type, size))
         for kind in ("line", "frequent", "neither"):
             made = guess_kernel(text, name, blocks, accesses, front, kind)
             stood += sum(g is not None for g in made)
@@ -306,7 +309,7 @@ def guess_kernel(text, name, blocks, accesses, front, kind):
     area = at + 8 * len(front)
     guesses = lambda: [guess_of(read(memory, at + 8 * GUESS_WORDS * k, GUESS_WORDS), size == 8) for k in range(len(accesses))]
     before, module = [(0, 0, 0)] * len(accesses), Module(text, memory)
-    for _ in range(3):
+    for _ in range(2):
         stands = guesses()
         module.forget()
         module.launch(name + "__sonde", (4, 1), (64, 1), given + [area])
@@ -459,20 +462,23 @@ def main():
         nvcc = file.read()
     with open(os.path.join(HERE, "fixtures", "odd.ptx")) as file:
         odd = file.read()
-    older = odd.replace(".target sm_80", ".target sm_70").replace(".version 7.8", ".version 7.0")  # without sums of a warp
-    assert older != odd
+    types = of_each_type()
+    older, types_older = (text.replace(".target sm_80", ".target sm_70").replace(".version 7.8", ".version 7.0") for text in (odd, types))
+    assert older != odd and types_older != types
     with tempfile.TemporaryDirectory(prefix="sonde-ptx-") as folder:
         compare_kernels(rewrite, folder)
-        for plain, known in ((nvcc, set()), (of_each_type(), set()), (odd, {"twice", "only_shared", "calls", "textures", "many_declarations"}), (older, {"twice", "only_shared", "calls", "textures", "many_declarations"})):
-            for plan in (COUNTS, VALUES, COUNTS | VALUES, COUNTS | VALUES | GUESSES):
+        for plain, known in ((nvcc, set()), (types, set()), (types_older, set()), (odd, {"twice", "only_shared", "calls", "textures", "many_declarations"}), (older, {"twice", "only_shared", "calls", "textures", "many_declarations"})):
+            for plan in (VALUES, COUNTS | VALUES) if plain is types_older else (COUNTS, VALUES, COUNTS | VALUES, COUNTS | VALUES | GUESSES):
                 text, kernels, others, _, variables = rewritten(rewrite, plain, plan, folder)
                 assert set(others) == known and all(others.values()), others
-                assert not plan & COUNTS or ("redux" in text or "vote.sync" in text) == (plain is not older)
+                assert not plan & COUNTS or ("redux" in text or "vote.sync" in text) == (plain not in (older, types_older))
                 if plan & GUESSES and "entry type0" in plain:
                     print("guesses that stood: %d, with lines: %d" % guess(text, kernels))
                     continue
                 total, seen = compare(plain, text, kernels, plan, variables)
                 print(f"{len(kernels)} kernels, {total} accesses of threads counted, {seen} values")
+            if plain is types_older:
+                continue
             rewritten(rewrite, plain, COUNTS | VALUES | GUESSES | SETS, folder)
             text, _, _, sets, variables = rewritten(rewrite, plain, COUNTS | VALUES | SETS, folder)
             text, _, _, sets, variables = rewritten(rewrite, plain, SETS, folder)
