@@ -223,7 +223,9 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(SAMPLE, "not of those that --values-sample chose")                   \
     X(KERNEL, "not asked for (--kernel)")                                  \
     X(DRIVER, "this driver does not take changes to launches")             \
-    X(PATCH, "Compute Sanitizer did not patch its code")
+    X(PATCH, "Compute Sanitizer did not patch its code")                   \
+    X(NODES, "its graph has nodes that cannot be followed")                \
+    X(OBJECTS, "it may write too many objects")
 
 /* clang-format off */
 enum sonde_value_missed {

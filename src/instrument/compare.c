@@ -50,6 +50,22 @@ const char sonde__ptx_compare[] =
     "shl.b64 %o, %at, 4;\nadd.u64 %o, %then, %o;\nst.global.v2.u64 [%o], {%v0, %v0};\nadd.u64 %at, %at, %step;\nbra $clear;\n"
     "$cleared:\nret;\n}\n"
 
+    /* a warp marks a row, and goes on to that which is as many behind as there are warps */
+    ".visible .entry " SONDE_PTX_MARK
+    "(.param .u64 m0, .param .u64 m1, .param .u64 m2, .param .u64 m3, .param .u64 m4, .param .u64 m5, .param .u64 m6, .param .u64 m7)\n"
+    "{\n.reg .pred %p;\n.reg .b32 %a, %b, %c;\n"
+    ".reg .b64 %i, %step, %x, %k, %at, %lane, %marks, %count, %from, %width, %row, %rows, %slice, %slices;\n" NUMBER
+    "ld.param.u64 %marks, [m0];\nld.param.u64 %count, [m1];\nld.param.u64 %from, [m2];\nld.param.u64 %width, [m3];\n"
+    "ld.param.u64 %row, [m4];\nld.param.u64 %rows, [m5];\nld.param.u64 %slice, [m6];\nld.param.u64 %slices, [m7];\n"
+    "and.b64 %lane, %i, 31;\nshr.u64 %i, %i, 5;\nshr.u64 %step, %step, 5;\nmov.u32 %a, 1;\n"
+    "$slice:\nsetp.eq.u64 %p, %slices, 0;\n@%p bra $all;\nsetp.lt.u64 %p, %i, %rows;\n@%p bra $row;\n"
+    "sub.u64 %i, %i, %rows;\nadd.u64 %from, %from, %slice;\nsub.u64 %slices, %slices, 1;\nbra $slice;\n"
+    "$row:\nmul.lo.u64 %at, %i, %row;\nadd.u64 %at, %at, %from;\nmov.u64 %k, %lane;\n"
+    "$mark:\nsetp.ge.u64 %p, %k, %width;\n@%p bra $further;\nadd.u64 %x, %at, %k;\nsetp.ge.u64 %p, %x, %count;\n@%p bra $skip;\n"
+    "add.u64 %x, %marks, %x;\nst.global.u8 [%x], %a;\n$skip:\nadd.u64 %k, %k, 32;\nbra $mark;\n"
+    "$further:\nadd.u64 %i, %i, %step;\nbra $slice;\n"
+    "$all:\nret;\n}\n"
+
     ".visible .entry " SONDE_PTX_COMPARE
     "(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3, .param .u64 p4, .param .u32 p5, .param .u64 p6)\n"
     "{\n.reg .pred %p, %first;\n.reg .b16 %h;\n.reg .b32 %a, %b, %c, %grain, %e<4>, %u<4>;\n"

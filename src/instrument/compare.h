@@ -9,6 +9,10 @@
  * written (SONDE_PLAN_SETS). Adds to *sums, struct sonde_ptx_sums. An element lies at a multiple of its size behind `now`; it counts
  * when all of its bytes were written.
  *
+ * SONDE_PTX_MARK (marks, count, from, width, row, rows, slice, slices: 64 bits each): of `count` bytes of marks those become 1 that lie in
+ * `rows` of `width` bytes, each `row` behind the one before, in `slices` of such rows, each `slice` behind the one before; the first
+ * begins at `from`, which may be negative. What lies elsewhere is not marked.
+ *
  * SONDE_PTX_DIGEST (one, other, bytes, sums, told, ticket: 64 bits each): of `bytes` from `one` on, 8-byte aligned. `other` 0: a hash,
  * two words; else how many words differ from those there, and 0. sums: struct sonde_ptx_told on the device, all 0, and so it is left;
  * told: another that the host sees, to which the ticket comes last.
@@ -22,6 +26,7 @@
 
 #define SONDE_PTX_COPY    "sonde__copy"
 #define SONDE_PTX_COMPARE "sonde__compare"
+#define SONDE_PTX_MARK    "sonde__mark"
 #define SONDE_PTX_DIGEST  "sonde__digest"
 
 struct sonde_ptx_sums {

@@ -130,7 +130,7 @@ static void cell_evidence(struct sonde_view_table *t, const struct sonde_value_r
         sonde_text_format(&text, " of %u byte%s%s", r->element_bytes, r->element_bytes == 1 ? "" : "s", r->element_assumed ? " (assumed)" : "");
     sonde_text_format(&text, " held the same value before, in %s operation%s", sonde_number_count(count, r->operations), r->operations == 1 ? "" : "s");
     if (!r->exact)
-        sonde_text_format(&text, "; some of them may not have been written");
+        sonde_text_format(&text, "%s", r->maybe ? "; some of them may not have been written" : "; others may have written them meanwhile");
     sonde_cell_take(t, &text);
 }
 
@@ -355,8 +355,10 @@ static void cell_reason(struct sonde_view_table *t, const struct sonde_value_cov
         sonde_cell_text(t, missed_texts[why]);
     else if (known < c->operations)
         sonde_cell_text(t, "not enqueued or not finished while values were compared");
+    else if (c->maybe)
+        sonde_cell_text(t, "what it wrote is not known: all of its buffers were compared");
     else
-        sonde_cell_text(t, c->maybe ? "what it wrote is not known: all of its buffers were compared" : NULL);
+        sonde_cell_text(t, c->raced ? "another queue, or the host, may have written the same memory meanwhile" : NULL);
 }
 
 static void coverage_row(struct sonde_view_table *t, const struct sonde_value_coverage *c)

@@ -14,7 +14,7 @@ TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE 
           "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT PAUSE SLEEP VALUE ACCESS DUPLICATE FLOW").split()
 KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
          "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
-         "release peer_copy").split()
+         "release peer_copy host_copy graph").split()
 VERSION = 4
 NATIVE, PYTHON, API, OP, UNKNOWN, CUT, LINK, RANGE = 1, 2, 3, 4, 5, 6, 7, 8
 MARK, ACROSS = 1, 2

@@ -491,19 +491,28 @@ def check_machine(launches, looked_at):
     return check
 
 
-def unchanged_in(m, mark=None, kernel=None):
-    """(operations, share, bytes, element size, exact) of what operations left unchanged in the objects allocated at a line, or of a kernel."""
-    at = f"unchanged.cu:{marked_line(source('unchanged'), mark)} " if mark else ""
+def unchanged_in(m, mark=None, kernel=None, program="unchanged"):
+    """(operations, share, bytes, element size, exact) of what operations left unchanged in the objects allocated at a line, or of a kernel,
+    or of calls whose names begin so."""
+    at = f"{program}.cu:{marked_line(source(program), mark)} " if mark else ""
     found = [p for o in m.view("values --threshold 0")["objects"] if at in o["site"] + " " for p in o["patterns"]
-             if p["pattern"] == "redundant" and kernel in (None, p["operation"])]
+             if p["pattern"] == "redundant" and (kernel in (None, p["operation"]) or (kernel.startswith("cu") and p["operation"].startswith(kernel)))]
     return sorted((p["operations"], round(p["share"], 6), p["bytes"], p["element_bytes"], p["exact"]) for p in found)
+
+
+def coverage_of(m):
+    return {c["kernel"]: (c["engine"], c["launches"], c["looked_at"], c["reason"]) for c in m.view("values")["coverage"]}
+
+
+OTHERS = "another queue, or the host, may have written the same memory meanwhile"
 
 
 def check_unchanged(m):
     n, block = 4096, 256
     of = lambda count, unchanged, elements, size, exact=True: [(count, round(unchanged / elements, 6), unchanged * size, size, exact)]
-    for mark, truth in (("fresh", of(1, n, n, 4)), ("half", of(1, n // 2, n, 4)), ("odd", of(1, 240, 250, 4)), ("copied", of(2, 2 * n, 2 * n, 4)),
-                        ("raced", of(1, n, n, 4, False)), ("pooled", of(1, n, n, 4)), ("captured", [])):
+    for mark, truth in (("fresh", of(1, n, n, 4)), ("half", of(1, n // 2, n, 4)), ("odd", of(1, 240, 250, 4)),
+                        ("copied", of(1, 64, 64, 4) + of(2, 2 * n, 2 * n, 4)), ("raced", of(1, n, n, 4, False)), ("pooled", of(1, n, n, 4)),
+                        ("captured", of(2, 2 * n, 2 * n, 4))):
         yield equal(f"object {mark}", unchanged_in(m, mark), truth)
     for kernel, truth in (("write_half", of(1, n // 8, n // 2, 4)), ("add_some", of(1, (n + 2) // 3, n, 4)), ("write_vector", of(1, 3 * n // 4, n, 4)),
                           ("write_bytes", of(1, n // 2, n, 1)), ("write_mixed", of(1, n * 5 // 2, n * 5 // 2, 1)), ("write_twice", of(1, n, n, 4)),
@@ -511,15 +520,55 @@ def check_unchanged(m):
                           ("from_buffer", of(1, n // 2, n, 4)), ("write_both", of(1, n // 2 + 1, n, 4)),
                           ("write_same", of(1, block, block, 4) + of(20, 20 * n, 20 * n, 4)), ("only_reads", [])):
         yield equal(kernel, unchanged_in(m, kernel=kernel), truth)
-    coverage = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"], c["reason"]) for c in m.view("values")["coverage"]}
+    coverage = coverage_of(m)
     whole = lambda count: ("ptx", count, count, None)
-    elsewhere, graph = "it writes memory that is not the device's own", "it was captured for a graph"
+    graph = "it was captured for a graph"
     kernels = {k: coverage.get(k) for k in UNCHANGED}
     yield equal("coverage of kernels", kernels, {
-        **{k: whole(1) for k in UNCHANGED}, "write_same": ("ptx", 22, 21, elsewhere), "write_half": ("ptx", 4, 1, graph),
+        **{k: whole(1) for k in UNCHANGED}, "write_same": whole(22), "write_half": ("ptx", 4, 1, graph),
         "write_indirect": ("ptx", 1, 0, "it writes through pointers that it read from memory")})
     reasons = {c["reason"] for c in m.view("values")["coverage"] if c["kernel"] not in UNCHANGED}
-    yield equal("why not all copies and sets", reasons, {None, graph, "it writes a rectangle", "it writes memory whose allocation was not seen"})
+    yield equal("why not all copies and sets", reasons - {OTHERS}, {None, graph, "it writes memory whose allocation was not seen"})
+    yield equal("launches of the graph", coverage.get("cuGraphLaunch"), ("none", 3, 3, None))
+
+
+def check_rectangles(m):
+    of = lambda count, unchanged, elements, size=4, exact=True: (count, round(unchanged / elements, 6), unchanged * size, size, exact)
+    for mark, *truth in (("pitched", of(1, 3750, 5000)), ("box", of(1, 40, 60)), ("all", of(1, 1420, 1440)), ("odd", of(1, 90, 90)),
+                         ("words", of(1, 0, 32), of(1, 16, 16)), ("narrow", of(1, 14, 21, 1), of(1, 112, 112, 1))):
+        yield equal(f"object {mark}", unchanged_in(m, mark, program="rectangles"), truth)
+    rows = unchanged_in(m, "disturbed", "cuMemsetD2D", "rectangles")
+    yield equal("what is written between the rows does not count", rows, [of(1, 1000, 1000, 4, False), of(4, 4000, 4000, 4, False)])
+    coverage = {k: c for k, c in coverage_of(m).items() if k.startswith("cu")}
+    yield "all copies and sets were compared", all(c[1] == c[2] and c[3] in (None, OTHERS) for c in coverage.values()), str(coverage)
+
+
+def check_managed(m):
+    n = 4096
+    of = lambda count, unchanged, elements: (count, round(unchanged / elements, 6), unchanged * 4, 4, False)
+    yield equal("object managed", unchanged_in(m, "managed", program="managed"),
+                [of(1, 1, n), of(1, n // 2, n), of(1, 1024, 1024), of(1, n, n), of(2, 2 * n, 2 * n)])
+    yield equal("object seeded", unchanged_in(m, "seeded", program="managed"), [])
+    coverage = coverage_of(m)
+    yield equal("coverage of kernels", (coverage.get("ramp"), coverage.get("seed")), (("ptx", 4, 4, OTHERS), ("ptx", 1, 1, None)))
+    yield "all copies and sets were compared", all(c[1] == c[2] for c in coverage.values()), str(coverage)
+
+
+def check_replayed(m):
+    n = 4096
+    of = lambda count, unchanged, elements, exact=True: (count, round(unchanged / elements, 6), unchanged * 4, 4, exact)
+    often, half = of(5, 4 * n, 5 * n), of(2, n, 2 * n)
+    for mark, *truth in (("cleared", often), ("copied", often), ("made", of(5, 4 * n, 5 * n, False)), ("source", of(1, 0, n)),
+                         ("first", of(2, n, 2 * n, False)), ("other", of(2, n, 2 * n, False)), ("part", of(1, 0, n), of(2, n // 2, n), of(2, n, n)),
+                         ("before", half), ("after", half), ("inner", often), ("both", of(5, 4 * 136, 5 * 136)), ("certain", often), ("target",)):
+        yield equal(f"object {mark}", unchanged_in(m, mark, program="replayed"), truth)
+    found = {p["operation"] for o in m.view("values --threshold 0")["objects"] for p in o["patterns"] if p["pattern"] == "redundant" and p["operations"] > 1}
+    yield equal("told of the launch", found, {"cuGraphLaunch"})
+    coverage = coverage_of(m)
+    yield equal("coverage of launches", coverage.get("cuGraphLaunch"), ("none", 29, 28, "it writes through pointers that it read from memory"))
+    graph = "it was captured for a graph"
+    yield equal("reasons of kernels of graphs", {k: coverage.get(k, (0, 0, 0, 0))[2:] for k in REPLAYED},
+                {"make": (2, graph), "only_reads": (0, graph), "fill_with": (0, graph), "indirect": (0, graph)})
 
 
 def check_alike(m):
@@ -553,6 +602,7 @@ def check_alike(m):
 
 UNCHANGED = {"write_same": 22, "write_half": 4, "add_some": 1, "write_vector": 1, "write_bytes": 1, "write_mixed": 1, "write_twice": 1,
              "write_indirect": 1, "needs_variable": 1, "uses_all": 1, "from_buffer": 1, "write_both": 1, "only_reads": 1}
+REPLAYED = {"make": 7, "only_reads": 5, "fill_with": 9, "indirect": 1}
 MACHINE = {"read_zeros": 5, "read_same": 1, "read_wide": 1, "read_vectors": 1, "some_threads": 1, "read_either": 1, "read_variable": 1, "captured": 3}
 MACHINE_COPIES = {"write": (5, 3 * 16384 + 65536 + 32768), "fill": (1, 32768), "read": (8, 7 * 16384 + 32768)}
 VALUES = {"read_zeros": 5, "read_same": 1, "read_small": 1, "read_wide": 1, "read_near": 1, "some_threads": 1, "needs_variable": 1,
@@ -615,6 +665,11 @@ CASES = [
          options=["--values=fine", "--values-engine=sanitizer", "--values-sample=1/20"]),
     Case("unchanged", ["{bin}/unchanged"], UNCHANGED, None, [check_unchanged], options=["--values"]),
     Case("alike", ["{bin}/alike"], {"set": 9, "look": 1}, None, [check_alike], options=["--values"]),
+    Case("rectangles", ["{bin}/rectangles"], {"disturb": 1, "write_bytes": 1}, None, [check_rectangles], options=["--values"]),
+    Case("managed", ["{bin}/managed"], {"ramp": 4, "seed": 1}, None, [check_managed], options=["--values"]),
+    Case("replayed", ["{bin}/replayed"], REPLAYED, None, [check_replayed], options=["--values"]),
+    Case("replayed-whole", ["{bin}/replayed"], {"make": 2}, None, [check_replayed], options=["--values", "--graph", "graph"]),
+    Case("replayed-all", ["{bin}/replayed"], REPLAYED, None, [check_replayed], options=["--values=all"]),
     Case("unchanged-all", ["{bin}/unchanged"], UNCHANGED, None, [check_unchanged], options=["--values=all"]),
     Case("just-in-time", ["{bin}/alone"], {"jitted": 12}, {"fill": (1, 4), "read": (1, 4)}, [check_just_in_time]),
     Case("static", ["{bin}/alone-static"], {"jitted": 12}, {"fill": (1, 4), "read": (1, 4)}),

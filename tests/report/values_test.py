@@ -143,6 +143,39 @@ class Values(Case):
         self.assertEqual([p[0:2] for p in self.found((0, values, SIGNED, 4, one), (0, [2**29, 2**30, 8, 8], SIGNED, 4, dict(other, equal=3)))],
                          [("frequent", 0.375), ("frequent", 0.375)])
 
+    def launches(self, nodes_are_operations, flags):
+        """Three launches of a graph that wrote an object; its one kernel is an operation, or the launch is."""
+        p = live.Process("host-1-0", 1)
+        device, thread = p.device("Test GPU"), p.thread(1)
+        queue = p.queue(device)
+        place = p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/main.py", 7)))
+        for k in range(3):
+            start = p.start_ns + (1000 + 10 * k) * US
+            p.enqueue(thread, queue, "cuGraphLaunch", place, "kernel" if nodes_are_operations else "graph", start, start + US, start + 2 * US, start + 5 * US,
+                      name="inner" if nodes_are_operations else "")
+        call = p.node(place, p.frame(live.API, offset=1, name="cuGraphLaunch"))
+        leaf = p.node(call, p.frame(live.OP, op=live.KINDS.index("graph")))
+        written = p.object(1, p.node(0, p.frame(live.PYTHON, p.python("first", "/home/user/main.py", 3))), 4096, p.start_ns)
+        p.add("VALUE", leaf, written, flags, 0, 4, 3, 3 * 4096, *[3 * 1024] * 4, *[1024] * 4)
+        p.add("VALUE", leaf, 0, 1, 0, 0, 3, *[0] * 9)
+        answer = self.json(self.written(p), "values")
+        (pattern,) = [p for o in answer["objects"] for p in o["patterns"]]
+        return pattern, answer["coverage"]
+
+    def test_a_launch_of_a_graph_is_named_by_its_call(self):
+        for nodes_are_operations in (True, False):
+            pattern, coverage = self.launches(nodes_are_operations, 0)
+            self.assertEqual((pattern["operation"], pattern["operations"], pattern["called_from"], pattern["exact"]), ("cuGraphLaunch", 3, "step() main.py:7", True))
+            self.assertEqual(coverage, [{"kernel": "cuGraphLaunch", "engine": "none", "launches": 3, "looked_at": 3, "reason": None}])
+
+    def test_why_a_share_is_not_exact(self):
+        for flags, evidence, reason in ((1, "some of them may not have been written", "what it wrote is not known: all of its buffers were compared"),
+                                        (2, "others may have written them meanwhile", "another queue, or the host, may have written the same memory meanwhile"),
+                                        (3, "some of them may not have been written", "what it wrote is not known: all of its buffers were compared")):
+            pattern, (coverage,) = self.launches(True, flags)
+            self.assertFalse(pattern["exact"])
+            self.assertEqual((pattern["evidence"].split("; ")[1], coverage["reason"]), (evidence, reason))
+
     def test_the_table(self):
         text = self.ok("report", self.measure((0, [2.5] * 4, FLOAT, 4)), "values").out
         self.assertRegex(text, r"single_value +work +.*100\.0 % +work\.cu:10 +all are 2\.5")

@@ -16,6 +16,7 @@
 
 #define FREE_SHARED 49152 /* bytes of dynamic shared memory that need no leave */
 #define FLOWS_MAX 64u     /* objects of an operation */
+#define GRAPHS "cuGraphLaunch" /* for --kernel */
 
 struct sonde_cuda_twins sonde__cuda_twins;
 
@@ -140,33 +141,33 @@ static bool fits(CUkernel twin, const struct sonde_cuda_launch *l)
            (uint64_t)blocks * (uint64_t)multiprocessors >= l->blocks;
 }
 
-static uint64_t pointer_of(const struct sonde_cuda_kernel *k, void *const *parameters, uint32_t i)
+uint64_t sonde__cuda_pointer_of(const struct sonde_cuda_kernel *k, void *const *parameters, uint32_t i)
 {
     uint64_t address;
     memcpy(&address, (const char *)parameters[k->flow.pointers[i].origin.parameter - 1] + k->flow.pointers[i].origin.offset, sizeof address);
     return address;
 }
 
-typedef void visitor(struct sonde_cuda_around *a, uint64_t word);
+typedef void visitor(void *user, uint64_t word);
 
-static void each_of(struct sonde_cuda_around *a, const char *at, uint64_t bytes, visitor *visit)
+static void each_of(const char *at, uint64_t bytes, visitor *visit, void *user)
 {
     uint64_t word;
     for (uint64_t k = 0; k + sizeof word <= bytes; k += sizeof word) {
         memcpy(&word, at + k, sizeof word);
-        visit(a, word);
+        visit(user, word);
     }
 }
 
-/* Every word of the parameters, which may be a pointer. */
-static void each_word(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l, visitor *visit)
+void sonde__cuda_each_word(const struct sonde_cuda_kernel *k, void *const *parameters, visitor *visit, void *user)
 {
-    for (uint32_t i = 0; *l->parameters && i < k->parameters; i++)
-        each_of(a, (*l->parameters)[i], k->parameter[i].bytes, visit);
+    for (uint32_t i = 0; parameters && i < k->parameters; i++)
+        each_of(parameters[i], k->parameter[i].bytes, visit, user);
 }
 
-static void may_write(struct sonde_cuda_around *a, uint64_t word)
+static void may_write(void *around, uint64_t word)
 {
+    struct sonde_cuda_around *a = around;
     sonde__cuda_coarse_add(&a->coarse, word, 0, 0, true);
 }
 
@@ -191,20 +192,20 @@ static void add_flow(struct sonde_cuda_around *a, uint32_t object, uint64_t byte
     a->flow[i].how |= (uint8_t)how;
 }
 
-static void may_use(struct sonde_cuda_around *a, uint64_t word)
+static void may_use(void *around, uint64_t word)
 {
-    add_flow(a, word ? sonde_object_at(word) : 0, 0, SONDE_FLOW_READ | SONDE_FLOW_WRITE | SONDE_FLOW_MAYBE);
+    add_flow(around, word ? sonde_object_at(word) : 0, 0, SONDE_FLOW_READ | SONDE_FLOW_WRITE | SONDE_FLOW_MAYBE);
 }
 
 static void add_kernel_flow(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
 {
     if (!k->flow.origins || k->flow.pointer_count > SONDE_PTX_POINTERS_MAX || !*l->parameters) {
-        each_word(a, k, l, may_use);
+        sonde__cuda_each_word(k, *l->parameters, may_use, a);
         return;
     }
     for (uint32_t i = 0; i < k->flow.pointer_count; i++) {
         const struct sonde_ptx_pointer *p = &k->flow.pointers[i];
-        const uint64_t address = pointer_of(k, *l->parameters, i);
+        const uint64_t address = sonde__cuda_pointer_of(k, *l->parameters, i);
         add_flow(a, address ? sonde_object_at(address) : 0, 0, (p->reads ? SONDE_FLOW_READ : 0u) | (p->grain ? SONDE_FLOW_WRITE : 0u));
     }
 }
@@ -232,7 +233,7 @@ static void add_written(struct sonde_cuda_around *a, const struct sonde_cuda_ker
     const bool elsewhere = k->flow.writes_unknown;
     for (uint32_t i = 0; i < k->flow.pointer_count; i++)
         if (k->flow.pointers[i].grain)
-            sonde__cuda_coarse_add(&a->coarse, pointer_of(k, parameters, i), 0, k->flow.pointers[i].grain, elsewhere);
+            sonde__cuda_coarse_add(&a->coarse, sonde__cuda_pointer_of(k, parameters, i), 0, k->flow.pointers[i].grain, elsewhere);
     if (elsewhere)
         a->missed |= 1u << SONDE_VALUE_MISSED_POINTERS;
 }
@@ -243,7 +244,7 @@ static void fill_sets(struct sonde_cuda_around *a, const struct sonde_cuda_kerne
     memset(a->sets, 0, k->flow.sets * sizeof *a->sets);
     for (uint32_t i = 0; i < k->flow.pointer_count; i++) {
         const struct sonde_ptx_pointer *p = &k->flow.pointers[i];
-        const uint64_t address = p->grain ? pointer_of(k, parameters, i) : 0;
+        const uint64_t address = p->grain ? sonde__cuda_pointer_of(k, parameters, i) : 0;
         for (uint32_t t = 0; address && t < a->coarse.targets; t++) {
             const struct sonde_cuda_target *target = &a->coarse.target[t];
             if (target->marks && address - target->address < target->bytes)
@@ -252,18 +253,25 @@ static void fill_sets(struct sonde_cuda_around *a, const struct sonde_cuda_kerne
     }
 }
 
-/* Parameters in a buffer become a list of them, as far as the driver knows them. */
-static void take_parameters(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
+void **sonde__cuda_parameters(const struct sonde_cuda_kernel *k, void **extra, void **list)
 {
     char *buffer = NULL;
-    for (void **e = l->extra ? *l->extra : NULL; !*l->parameters && e && *e != CU_LAUNCH_PARAM_END; e += 2)
+    for (void **e = extra; e && *e != CU_LAUNCH_PARAM_END; e += 2)
         if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
             buffer = e[1];
     if (!buffer || !k->parameters)
-        return;
+        return NULL;
     for (uint32_t i = 0; i < k->parameters; i++)
-        a->parameters[i] = buffer + k->parameter[i].offset;
-    *l->parameters = a->parameters;
+        list[i] = buffer + k->parameter[i].offset;
+    return list;
+}
+
+static void take_parameters(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
+{
+    void **list = *l->parameters || !l->extra ? NULL : sonde__cuda_parameters(k, *l->extra, a->parameters);
+    if (!list)
+        return;
+    *l->parameters = list;
     *l->extra = NULL;
 }
 
@@ -286,7 +294,7 @@ static enum sonde_value_missed choose_fine(struct sonde_cuda_around *a, struct s
     struct sonde_cuda_area *area = NULL;
     bool fitted = false;
     for (uint32_t i = 0; i < k->flow.pointer_count; i++) {
-        const uint64_t address = pointer_of(k, *l->parameters, i);
+        const uint64_t address = sonde__cuda_pointer_of(k, *l->parameters, i);
         a->objects[i] = address ? sonde_object_at(address) : 0;
     }
     for (int guesses = 1; guesses >= 0 && (!area || sonde__cuda_area_passes(area)); guesses--) {
@@ -341,7 +349,7 @@ static void before_launch(struct sonde_cuda_around *a, const struct sonde_cuda_l
         a->compares = true;
         sonde__cuda_coarse_begin(&a->coarse, place, l->stream, own_default, &a->missed);
         if (why)
-            each_word(a, k, l, may_write);
+            sonde__cuda_each_word(k, *l->parameters, may_write, a);
         else
             add_written(a, k, *l->parameters);
         sonde__cuda_coarse_copy(&a->coarse);
@@ -417,7 +425,7 @@ static void before_copy(struct sonde_cuda_around *a, uint32_t id, const CUpti_Ca
     a->operation = sonde_call_operation(call, m.kind, 0);
     a->writes = m.writes;
     const bool captured = sonde__cuda_captures(m.stream, own_default);
-    if (!captured) {
+    if (!captured && m.bytes) {
         add_flow(a, m.from, m.bytes, SONDE_FLOW_READ);
         add_flow(a, m.to, m.bytes, SONDE_FLOW_WRITE);
         note_writes(a, sonde__cuda_coarse_stream(m.stream, own_default, cd->contextUid));
@@ -432,22 +440,81 @@ static void before_copy(struct sonde_cuda_around *a, uint32_t id, const CUpti_Ca
     }
     a->compares = true;
     sonde__cuda_coarse_begin(&a->coarse, place, m.stream, own_default, &a->missed);
-    sonde__cuda_coarse_add(&a->coarse, m.address, m.bytes, 0, false);
+    sonde__cuda_coarse_boxes(&a->coarse, &m.box);
     sonde__cuda_coarse_copy(&a->coarse);
+}
+
+/* As a launch that is captured: its graph is compared, but not what this kernel does. */
+static void before_node(struct sonde_cuda_around *a, uint32_t id, const CUpti_CallbackData *cd, const struct sonde_call *call)
+{
+    const CUfunction f = sonde__cuda_node_kernel(id, cd->functionParams);
+    const struct sonde_cuda_kernel *k = f ? sonde__cuda_kernel(f) : NULL;
+    if (!k)
+        return;
+    a->operation = sonde_call_operation(call, SONDE_OP_KERNEL, k->name);
+    a->writes = true;
+    a->missed = 1u << SONDE_VALUE_MISSED_GRAPH;
+}
+
+static void compare_graph(struct sonde_cuda_around *a, struct sonde_cuda_place *place, CUstream stream, bool own_default, const struct sonde_cuda_exec_writes *w)
+{
+    a->compares = true;
+    sonde__cuda_coarse_begin(&a->coarse, place, stream, own_default, &a->missed);
+    for (uint32_t i = 0; i < w->count; i++) {
+        const struct sonde_cuda_exec_object *o = &w->object[i];
+        struct sonde_cuda_target *t =
+            o->boxes ? sonde__cuda_coarse_boxes(&a->coarse, o->boxes) : sonde__cuda_coarse_add(&a->coarse, o->address, 0, 0, true);
+        if (t)
+            t->element_bytes = o->element_bytes;
+    }
+    sonde__cuda_coarse_copy(&a->coarse);
+}
+
+/* All its nodes are one operation. */
+static void before_graph(struct sonde_cuda_around *a, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call)
+{
+    const cuGraphLaunch_params *p = cd->functionParams;
+    struct sonde_cuda_exec *exec;
+    a->operation = sonde_call_operation(call, SONDE_OP_GRAPH, 0);
+    a->writes = true;
+    if (sonde__cuda_captures(p->hStream, own_default)) {
+        a->missed |= 1u << SONDE_VALUE_MISSED_GRAPH;
+        return;
+    }
+    const struct sonde_cuda_exec_writes *w = sonde__cuda_exec_writes(p->hGraph, &exec);
+    a->missed |= w ? w->missed : 1u << SONDE_VALUE_MISSED_NODES;
+    if (a->missed & 1u << SONDE_VALUE_MISSED_NODES)
+        sonde__cuda_coarse_wrote(0, 0);
+    for (uint32_t i = 0; w && i < w->count; i++)
+        sonde__cuda_coarse_wrote(w->object[i].object, sonde__cuda_coarse_stream(p->hStream, own_default, cd->contextUid));
+    const enum sonde_value_missed left_out = w ? sonde_value_choose(a->operation, sonde_string(GRAPHS, sizeof GRAPHS - 1), w->number) : SONDE_VALUE_MISSED_NONE;
+    struct sonde_cuda_place *place = w && !left_out ? sonde__cuda_place(cd->context, cd->contextUid) : NULL;
+    if (left_out)
+        a->missed |= 1u << left_out;
+    else if (w && !place)
+        a->missed |= 1u << SONDE_VALUE_MISSED_MEMORY;
+    if (place)
+        compare_graph(a, place, p->hStream, own_default, w);
+    sonde__cuda_exec_put(exec);
 }
 
 struct sonde_cuda_around *sonde__cuda_values_before(uint32_t id, enum sonde_cuda_what what, const CUpti_CallbackData *cd, bool own_default,
                                                     const struct sonde_call *call)
 {
     const bool kernel = what == SONDE_CUDA_LAUNCH, copy = what == SONDE_CUDA_COPY || what == SONDE_CUDA_COPY_MANY || what == SONDE_CUDA_SET;
-    struct sonde_cuda_around *a = kernel || (copy && sonde__cuda_twins.coarse) ? around_get() : NULL;
-    if (sonde__cuda_twins.coarse && (what == SONDE_CUDA_GRAPH || what == SONDE_CUDA_LAUNCH_MANY))
+    const bool graph = what == SONDE_CUDA_GRAPH, node = what == SONDE_CUDA_NODE;
+    struct sonde_cuda_around *a = kernel || node || ((copy || graph) && sonde__cuda_twins.coarse) ? around_get() : NULL;
+    if (sonde__cuda_twins.coarse && (what == SONDE_CUDA_LAUNCH_MANY || (graph && !a)))
         sonde__cuda_coarse_wrote(0, 0);
     if (!a)
         return NULL;
     sonde__cuda_quiet(true);
     if (kernel)
         before_kernel(a, id, cd, own_default, call);
+    else if (graph)
+        before_graph(a, cd, own_default, call);
+    else if (node)
+        before_node(a, id, cd, call);
     else
         before_copy(a, id, cd, own_default, call);
     sonde__cuda_quiet(false);

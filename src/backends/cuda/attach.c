@@ -132,6 +132,8 @@ static void report(bool on)
 static void enable_calls(CUpti_SubscriberHandle subscriber)
 {
     sonde_cuda_enable_calls(sonde__cupti.cuptiEnableCallback, subscriber);
+    if (sonde__cuda_twins.coarse)
+        sonde_cuda_enable_values_calls(sonde__cupti.cuptiEnableCallback, subscriber);
     if (env_is("SONDE_API", "all")) {
         sonde__cupti.cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API);
         sonde__cupti.cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);

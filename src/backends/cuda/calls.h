@@ -34,6 +34,9 @@ enum sonde_cuda_what {
     SONDE_CUDA_CAPTURE_END,
     SONDE_CUDA_ALLOC,        /* memory.c knows which */
     SONDE_CUDA_FREE,
+    SONDE_CUDA_NODE,         /* puts a node, which may be a kernel, into a graph */
+    SONDE_CUDA_EXEC,         /* makes an executable graph, or changes it */
+    SONDE_CUDA_EXEC_GONE,
     SONDE_CUDA_LOAD,         /* code that is in memory */
     SONDE_CUDA_UNLOAD,
     SONDE_CUDA_RANGE_ON,     /* cudaProfilerStart */
@@ -188,19 +191,19 @@ enum sonde_cuda_what {
     X(cuFuncLoad, CALL)                                                       \
     X(cuGraphCreate, CALL)                                                    \
     X(cuGraphClone, CALL)                                                     \
-    X(cuGraphInstantiate, CALL)                                               \
-    X(cuGraphInstantiate_v2, CALL)                                            \
-    X(cuGraphInstantiateWithFlags, CALL)                                      \
-    X(cuGraphInstantiateWithParams, CALL)                                     \
-    X(cuGraphInstantiateWithParams_ptsz, CALL)                                \
+    X(cuGraphInstantiate, EXEC)                                               \
+    X(cuGraphInstantiate_v2, EXEC)                                            \
+    X(cuGraphInstantiateWithFlags, EXEC)                                      \
+    X(cuGraphInstantiateWithParams, EXEC)                                     \
+    X(cuGraphInstantiateWithParams_ptsz, EXEC)                                \
     X(cuGraphUpload, CALL)                                                    \
     X(cuGraphUpload_ptsz, CALL)                                               \
-    X(cuGraphExecUpdate, CALL)                                                \
-    X(cuGraphExecUpdate_v2, CALL)                                             \
-    X(cuGraphExecDestroy, CALL)                                               \
+    X(cuGraphExecUpdate, EXEC)                                                \
+    X(cuGraphExecUpdate_v2, EXEC)                                             \
+    X(cuGraphExecDestroy, EXEC_GONE)                                          \
     X(cuGraphDestroy, CALL)                                                   \
-    X(cuGraphAddKernelNode, CALL)                                             \
-    X(cuGraphAddKernelNode_v2, CALL)                                          \
+    X(cuGraphAddKernelNode, NODE)                                             \
+    X(cuGraphAddKernelNode_v2, NODE)                                          \
     X(cuGraphAddMemcpyNode, CALL)                                             \
     X(cuGraphAddMemsetNode, CALL)                                             \
     X(cuGraphAddHostNode, CALL)                                               \
@@ -210,8 +213,8 @@ enum sonde_cuda_what {
     X(cuGraphAddMemAllocNode, CALL)                                           \
     X(cuGraphAddMemFreeNode, CALL)                                            \
     X(cuGraphAddBatchMemOpNode, CALL)                                         \
-    X(cuGraphAddNode, CALL)                                                   \
-    X(cuGraphAddNode_v2, CALL)                                                \
+    X(cuGraphAddNode, NODE)                                                   \
+    X(cuGraphAddNode_v2, NODE)                                                \
     X(cuMemAlloc_v2, ALLOC)                                                   \
     X(cuMemAllocPitch_v2, ALLOC)                                              \
     X(cuMemAllocManaged, ALLOC)                                               \
@@ -244,6 +247,17 @@ enum sonde_cuda_what {
     X(cuProfilerStart, RANGE_ON)                                              \
     X(cuProfilerStop, RANGE_OFF)
 
+/* With --values, beside these: what changes executable graphs. */
+#define SONDE_CUDA_VALUES_CALL_MAP(X)                                         \
+    X(cuGraphExecKernelNodeSetParams, EXEC)                                   \
+    X(cuGraphExecKernelNodeSetParams_v2, EXEC)                                \
+    X(cuGraphExecMemcpyNodeSetParams, EXEC)                                   \
+    X(cuGraphExecMemsetNodeSetParams, EXEC)                                   \
+    X(cuGraphExecChildGraphNodeSetParams, EXEC)                               \
+    X(cuGraphExecBatchMemOpNodeSetParams, EXEC)                               \
+    X(cuGraphExecNodeSetParams, EXEC)                                         \
+    X(cuGraphNodeSetEnabled, EXEC)
+
 /* Ask for callbacks of these calls, and of contexts, streams, graph nodes and code as
  * they come and go. What an older CUPTI does not know it refuses; that cannot be made either. */
 static inline void sonde_cuda_enable_calls(__typeof__(&cuptiEnableCallback) enable, CUpti_SubscriberHandle subscriber)
@@ -272,6 +286,13 @@ static inline void sonde_cuda_enable_calls(__typeof__(&cuptiEnableCallback) enab
         enable(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);
     for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
         enable(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
+}
+
+static inline void sonde_cuda_enable_values_calls(__typeof__(&cuptiEnableCallback) enable, CUpti_SubscriberHandle subscriber)
+{
+#define X(name, what) enable(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_##name);
+    SONDE_CUDA_VALUES_CALL_MAP(X)
+#undef X
 }
 
 #endif

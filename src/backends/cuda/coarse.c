@@ -54,6 +54,15 @@ static struct sonde_shared_map slots; /* by what is in a row, and the context ->
 
 /* ---- our kernels ------------------------------------------------------------------------------------ */
 
+/* Code that the driver loads when it is first launched could wait for a kernel of the program's that waits for the host; of the others, the
+ * first operation launches some. */
+static bool load_mark(const struct sonde_cuda_place *p)
+{
+    uint64_t none = 0;
+    return sonde__cuda_twins.cuLaunchKernel((CUfunction)coarse.own->mark, 1, 1, 1, THREADS, 1, 1, 0, p->stream,
+                                            (void *[]){&none, &none, &none, &none, &none, &none, &none, &none}, NULL) == CUDA_SUCCESS;
+}
+
 static bool is_ready(struct sonde_cuda_place *p)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -66,7 +75,7 @@ static bool is_ready(struct sonde_cuda_place *p)
     struct sonde_cuda_slots *s = p->slots;
     if (!s && coarse.own && (s = sonde__pages_get(sizeof *s))) {
         if (sonde__cuda_duplicates_ready(p) && t->cuMemAlloc_v2(&s->at, SLOTS_MAX * sizeof *s->told) == CUDA_SUCCESS &&
-            t->cuMemsetD8Async(s->at, 0, SLOTS_MAX * sizeof *s->told, p->stream) == CUDA_SUCCESS && t->cuStreamSynchronize(p->stream) == CUDA_SUCCESS)
+            t->cuMemsetD8Async(s->at, 0, SLOTS_MAX * sizeof *s->told, p->stream) == CUDA_SUCCESS && load_mark(p) && t->cuStreamSynchronize(p->stream) == CUDA_SUCCESS)
             p->slots = s;
         else
             sonde__pages_put(s, sizeof *s);
@@ -243,6 +252,7 @@ static struct sonde_cuda_target *same_object(struct sonde_cuda_coarse *c, const 
             continue;
         if (t->grain != other->grain) {
             t->grain = 0;
+            t->boxes = NULL;
             t->maybe = true;
         }
         return t;
@@ -261,44 +271,117 @@ static uint32_t device_of(const struct sonde_object_info *o)
     return d ? d->id : 0;
 }
 
-struct sonde_cuda_target *sonde__cuda_coarse_add(struct sonde_cuda_coarse *c, uint64_t address, uint64_t bytes, uint32_t grain, bool maybe)
+/* Managed memory may be anywhere; where the host cannot reach it meanwhile, it must not be touched for a stream that may not. */
+static bool is_reached(const struct sonde_cuda_coarse *c, const struct sonde_object_info *o)
+{
+    return o->kind == SONDE_OBJECT_MANAGED ? c->place->shares_managed : device_of(o) == c->place->device;
+}
+
+/* The object of so many bytes; 0: they cannot be compared. `must`: it is said why. */
+static uint32_t object_of(struct sonde_cuda_coarse *c, uint64_t address, uint64_t bytes, bool must, struct sonde_object_info *o)
 {
     const uint32_t object = address ? sonde_object_at(address) : 0;
-    struct sonde_object_info o;
-    if (!address)
-        return NULL;
-    if (!object || !sonde_object_find(object, &o) || o.address % PIECE || address < o.address || address - o.address + bytes > o.bytes) {
-        if (!maybe)
+    if (!object || !sonde_object_find(object, o) || o->address % PIECE || address < o->address || bytes > o->bytes || address - o->address > o->bytes - bytes) {
+        if (must)
             miss(c, SONDE_VALUE_MISSED_OBJECT);
-        return NULL;
+        return 0;
     }
-    if (device_of(&o) != c->place->device) {
-        miss(c, SONDE_VALUE_MISSED_ELSEWHERE);
-        return NULL;
-    }
-    struct sonde_cuda_target t = {
-        .object = object,
-        .element_bytes = grain,
-        .grain = grain,
-        .maybe = maybe,
-        .address = o.address,
-        .bytes = o.bytes,
-        .from = bytes ? address - o.address : 0,
-        .to = bytes ? address - o.address + bytes : o.bytes,
-    };
-    struct sonde_cuda_target *known = same_object(c, &t);
+    if (is_reached(c, o))
+        return object;
+    miss(c, SONDE_VALUE_MISSED_ELSEWHERE);
+    return 0;
+}
+
+static struct sonde_cuda_target *add(struct sonde_cuda_coarse *c, struct sonde_cuda_target *t, const struct sonde_object_info *o)
+{
+    struct sonde_cuda_target *known = same_object(c, t);
+    t->address = o->address;
+    t->bytes = o->bytes;
     if (known)
         return known;
-    define(&t, c->key);
-    t.whole = t.whole && o.kind == SONDE_OBJECT_DEVICE; /* duplicates.c */
+    define(t, c->key);
+    t->whole = t->whole && o->kind == SONDE_OBJECT_DEVICE;   /* duplicates.c */
+    t->raced = t->raced || o->kind == SONDE_OBJECT_MANAGED; /* the host may write it, unseen */
     if (!c->guard)
         return NULL;
     if (c->targets == SONDE_CUDA_TARGETS_MAX) {
-        miss(c, SONDE_VALUE_MISSED_ARGUMENTS);
+        miss(c, SONDE_VALUE_MISSED_OBJECTS);
         return NULL;
     }
-    c->target[c->targets] = t;
+    c->target[c->targets] = *t;
     return &c->target[c->targets++];
+}
+
+struct sonde_cuda_target *sonde__cuda_coarse_add(struct sonde_cuda_coarse *c, uint64_t address, uint64_t bytes, uint32_t grain, bool maybe)
+{
+    struct sonde_object_info o;
+    const uint32_t object = address ? object_of(c, address, bytes, !maybe, &o) : 0;
+    if (!object)
+        return NULL;
+    return add(c,
+               &(struct sonde_cuda_target){
+                   .object = object,
+                   .element_bytes = grain,
+                   .grain = grain,
+                   .maybe = maybe,
+                   .from = bytes ? address - o.address : 0,
+                   .to = bytes ? address - o.address + bytes : o.bytes,
+               },
+               &o);
+}
+
+/* ---- boxes ------------------------------------------------------------------------------------------- */
+
+/* From its first to its last byte; 0: the driver will refuse it. */
+static uint64_t span_of(const struct sonde_cuda_box *b)
+{
+    uint64_t rows, slices, span;
+    if (!b->width || !b->rows || !b->slices || (b->rows > 1 && b->row < b->width) || __builtin_mul_overflow(b->rows - 1, b->row, &rows) ||
+        __builtin_add_overflow(rows, b->width, &rows) || (b->slices > 1 && b->slice < rows) || __builtin_mul_overflow(b->slices - 1, b->slice, &slices) ||
+        __builtin_add_overflow(slices, rows, &span))
+        return 0;
+    return span;
+}
+
+bool sonde__cuda_box_covers(const struct sonde_cuda_box *b, uint64_t address, uint64_t bytes)
+{
+    const uint64_t span = span_of(b);
+    return span && span == b->width * b->rows * b->slices && b->address <= address && address - b->address <= span && span - (address - b->address) >= bytes;
+}
+
+/* The bytes that all edges of the boxes are multiples of: 8, or less. */
+static uint32_t grain_of(const struct sonde_cuda_box *boxes, uint64_t object_address)
+{
+    uint64_t edges = 8;
+    for (const struct sonde_cuda_box *b = boxes; b; b = b->next)
+        edges |= (b->address - object_address) | b->width | (b->rows > 1 ? b->row : 0) | (b->slices > 1 ? b->slice : 0);
+    return 1u << __builtin_ctzll(edges);
+}
+
+struct sonde_cuda_target *sonde__cuda_coarse_boxes(struct sonde_cuda_coarse *c, const struct sonde_cuda_box *boxes)
+{
+    struct sonde_object_info o = {0};
+    struct sonde_cuda_target t = {.from = UINT64_MAX};
+    bool whole = false; /* one of them is all from the first to the last byte */
+    for (const struct sonde_cuda_box *b = boxes; b; b = b->next) {
+        const uint64_t span = span_of(b);
+        if (!span) {
+            miss(c, SONDE_VALUE_MISSED_RECTANGLE);
+            return NULL;
+        }
+        if (!(t.object = object_of(c, b->address, span, true, &o)))
+            return NULL;
+        const uint64_t from = b->address - o.address;
+        t.from = from < t.from ? from : t.from;
+        t.to = from + span > t.to ? from + span : t.to;
+    }
+    for (const struct sonde_cuda_box *b = boxes; b; b = b->next)
+        whole = whole || sonde__cuda_box_covers(b, o.address + t.from, t.to - t.from);
+    if (!whole) {
+        t.boxes = boxes;
+        t.grain = grain_of(boxes, o.address);
+    }
+    return add(c, &t, &o);
 }
 
 /* What is copied of it: whole pieces. */
@@ -312,19 +395,42 @@ static uint64_t copied_bytes(const struct sonde_cuda_target *t)
     return (t->to + PIECE - 1) / PIECE * PIECE - first_of(t);
 }
 
+/* Marks are of the bytes that are copied. Slices of one row are rows. */
+static bool mark(const struct sonde_cuda_coarse *c, struct sonde_cuda_target *t, uint64_t count)
+{
+    bool marked = true;
+    for (const struct sonde_cuda_box *b = t->boxes; b && marked; b = b->next) {
+        const bool turned = b->rows == 1;
+        uint64_t from = (b->address - t->address) / t->grain - first_of(t) / t->grain, width = b->width / t->grain;
+        uint64_t row = (turned ? b->slice : b->row) / t->grain, rows = turned ? b->slices : b->rows;
+        uint64_t slice = turned ? 0 : b->slice / t->grain, slices = turned ? 1 : b->slices;
+        marked = launch(c, coarse.own->mark, 32 * rows * slices, (void *[]){&t->marks, &count, &from, &width, &row, &rows, &slice, &slices});
+    }
+    return marked;
+}
+
+/* ---- copying --------------------------------------------------------------------------------------------- */
+
 static bool copy(const struct sonde_cuda_coarse *c, struct sonde_cuda_target *t)
 {
-    const uint64_t bytes = copied_bytes(t), marks = t->grain ? sonde__plan_marks(t->bytes, t->grain) : 0;
+    const uint64_t bytes = copied_bytes(t), marks = t->grain ? sonde__plan_marks(t->boxes ? bytes : t->bytes, t->grain) : 0;
     uint64_t now = t->address + first_of(t), pieces = bytes / PIECE, mark_pieces = marks / PIECE, at;
     if (sonde__cuda_twins.cuMemAllocFromPoolAsync(&t->copy, bytes + marks, c->place->pool, c->stream) != CUDA_SUCCESS)
         return false;
     t->marks = marks ? t->copy + bytes : 0;
     at = t->marks;
-    if (launch(c, coarse.own->copy, pieces > mark_pieces ? pieces : mark_pieces, (void *[]){&now, &t->copy, &pieces, &at, &mark_pieces}))
-        return true;
-    sonde__cuda_twins.cuMemFreeAsync(t->copy, c->stream);
-    t->copy = t->marks = 0;
-    return false;
+    if (!launch(c, coarse.own->copy, pieces > mark_pieces ? pieces : mark_pieces, (void *[]){&now, &t->copy, &pieces, &at, &mark_pieces})) {
+        sonde__cuda_twins.cuMemFreeAsync(t->copy, c->stream);
+        t->copy = t->marks = 0;
+        return false;
+    }
+    if (t->boxes && !mark(c, t, marks)) {
+        t->maybe = true;
+        t->grain = 0;
+        t->boxes = NULL;
+        t->marks = 0;
+    }
+    return true;
 }
 
 void sonde__cuda_coarse_copy(struct sonde_cuda_coarse *c)
@@ -358,7 +464,8 @@ static CUdeviceptr slot_of(struct sonde_cuda_coarse *c, const struct sonde_cuda_
 static bool compare(struct sonde_cuda_coarse *c, const struct sonde_cuda_target *t, uint32_t operation)
 {
     CUdeviceptr slot = slot_of(c, t, operation);
-    uint64_t now = t->address, then = t->copy - first_of(t), from = t->from, to = t->to, marks = t->marks;
+    uint64_t now = t->address, then = t->copy - first_of(t), from = t->from, to = t->to;
+    uint64_t marks = t->boxes ? t->marks - first_of(t) / t->grain : t->marks;
     uint32_t grain = t->grain ? (uint32_t)__builtin_ctz(t->grain) : 0;
     if (!slot) {
         miss(c, SONDE_VALUE_MISSED_MANY);

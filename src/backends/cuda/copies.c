@@ -7,7 +7,7 @@
  * reaches, which are not told apart here. A copy from pageable memory may be
  * staged and still run when its call returns: its own times say so.
  *
- * Of batches and of boxes between peers nothing is known here.
+ * What is written is a box: a stretch has one row, a rectangle one slice. Of batches and of boxes between peers nothing is known here.
  */
 #include "sonde_cuda.h"
 
@@ -24,7 +24,7 @@ struct ends {
     uint8_t to_at, from_at;
     bool waits;
     uint8_t count_at, unit; /* how many units of so many bytes are written; unit 0: not one stretch */
-    uint8_t row_unit;       /* of a rectangle that is set: its width is so many, and its height is behind it */
+    uint8_t row_unit;       /* of a rectangle that is set: its width is so many, its height is behind it, and its pitch behind the address */
     uint8_t stream_at;      /* 0: the default stream */
 };
 #define IDS 1024u
@@ -76,8 +76,9 @@ struct end {
 };
 struct copy {
     struct end to, from;
-    bool waits;
-    uint64_t bytes; /* of a rectangle or a box */
+    bool waits, is_box;
+    CUstream stream;
+    struct sonde_cuda_box box; /* of memory that is written; no width: nothing is */
 };
 
 static struct end end_of(CUmemorytype type, const void *host, CUdeviceptr device, CUarray array)
@@ -94,19 +95,50 @@ static struct end end_of(CUmemorytype type, const void *host, CUdeviceptr device
     }
 }
 
-/* What the fields of a rectangle and of a box have in common. */
-#define BOX(copy, depth) \
-    {end_of((copy)->dstMemoryType, (copy)->dstHost, (copy)->dstDevice, (copy)->dstArray), \
-     end_of((copy)->srcMemoryType, (copy)->srcHost, (copy)->srcDevice, (copy)->srcArray), waits, (copy)->WidthInBytes * (copy)->Height * depth}
-
-static struct copy flat(const CUDA_MEMCPY2D *c, bool waits)
+static CUDA_MEMCPY3D deepened(const CUDA_MEMCPY2D *c)
 {
-    return c ? (struct copy)BOX(c, 1) : (struct copy){0};
+    return (CUDA_MEMCPY3D){
+        .srcXInBytes = c->srcXInBytes,
+        .srcY = c->srcY,
+        .srcMemoryType = c->srcMemoryType,
+        .srcHost = c->srcHost,
+        .srcDevice = c->srcDevice,
+        .srcArray = c->srcArray,
+        .srcPitch = c->srcPitch,
+        .dstXInBytes = c->dstXInBytes,
+        .dstY = c->dstY,
+        .dstMemoryType = c->dstMemoryType,
+        .dstHost = c->dstHost,
+        .dstDevice = c->dstDevice,
+        .dstArray = c->dstArray,
+        .dstPitch = c->dstPitch,
+        .WidthInBytes = c->WidthInBytes,
+        .Height = c->Height,
+        .Depth = 1,
+    };
 }
 
-static struct copy deep(const CUDA_MEMCPY3D *c, bool waits)
+static struct copy deep(const CUDA_MEMCPY3D *c, bool waits, CUstream stream)
 {
-    return c ? (struct copy)BOX(c, (c)->Depth) : (struct copy){0};
+    const uint64_t slice = c->dstPitch * c->dstHeight;
+    struct copy copy = {
+        .to = end_of(c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray),
+        .from = end_of(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcArray),
+        .waits = waits,
+        .is_box = true,
+        .stream = stream,
+        .box = {.width = c->WidthInBytes, .row = c->dstPitch, .rows = c->Height, .slice = slice, .slices = c->Depth},
+    };
+    copy.box.address = copy.to.address + c->dstZ * slice + c->dstY * c->dstPitch + c->dstXInBytes;
+    if (!copy.box.rows || !copy.box.slices)
+        copy.box.width = 0;
+    return copy;
+}
+
+static struct copy flat(const CUDA_MEMCPY2D *c, bool waits, CUstream stream)
+{
+    const CUDA_MEMCPY3D box = c ? deepened(c) : (CUDA_MEMCPY3D){0};
+    return c ? deep(&box, waits, stream) : (struct copy){0};
 }
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
@@ -115,21 +147,24 @@ static struct copy copy_of(uint32_t id, const void *params)
 {
     const struct ends *e = &calls[id < IDS ? id : 0];
     struct copy c = {.waits = e->waits};
+    const CUDA_MEMCPY3D *box;
     switch (id) {
     case ID(cuMemcpy2D_v2):
     case ID(cuMemcpy2D_v2_ptds):
     case ID(cuMemcpy2DUnaligned_v2):
     case ID(cuMemcpy2DUnaligned_v2_ptds):
-        return flat(((const cuMemcpy2D_v2_params *)params)->pCopy, true);
+        return flat(((const cuMemcpy2D_v2_params *)params)->pCopy, true, NULL);
     case ID(cuMemcpy2DAsync_v2):
     case ID(cuMemcpy2DAsync_v2_ptsz):
-        return flat(((const cuMemcpy2DAsync_v2_params *)params)->pCopy, false);
+        return flat(((const cuMemcpy2DAsync_v2_params *)params)->pCopy, false, ((const cuMemcpy2DAsync_v2_params *)params)->hStream);
     case ID(cuMemcpy3D_v2):
     case ID(cuMemcpy3D_v2_ptds):
-        return deep(((const cuMemcpy3D_v2_params *)params)->pCopy, true);
+        box = ((const cuMemcpy3D_v2_params *)params)->pCopy;
+        return box ? deep(box, true, NULL) : (struct copy){0};
     case ID(cuMemcpy3DAsync_v2):
     case ID(cuMemcpy3DAsync_v2_ptsz):
-        return deep(((const cuMemcpy3DAsync_v2_params *)params)->pCopy, false);
+        box = ((const cuMemcpy3DAsync_v2_params *)params)->pCopy;
+        return box ? deep(box, false, ((const cuMemcpy3DAsync_v2_params *)params)->hStream) : (struct copy){0};
     default:
         if (e->to)
             c.to = (struct end){e->to, *(const uint64_t *)(const void *)((const char *)params + e->to_at)};
@@ -178,26 +213,54 @@ static uint64_t field_of(const void *params, size_t at)
     return *(const uint64_t *)(const void *)((const char *)params + at);
 }
 
-static uint64_t bytes_of(const struct ends *e, const struct copy *c, const void *params)
+/* A stretch of so many bytes. */
+static struct sonde_cuda_box stretch(uint64_t address, uint64_t bytes)
 {
+    return (struct sonde_cuda_box){.address = address, .width = bytes, .row = bytes, .rows = 1, .slice = bytes, .slices = 1};
+}
+
+struct sonde_cuda_box sonde__cuda_rectangle(uint64_t address, uint64_t pitch, uint64_t width, uint64_t height)
+{
+    return (struct sonde_cuda_box){.address = address, .width = height ? width : 0, .row = pitch, .rows = height, .slice = pitch * height, .slices = 1};
+}
+
+static struct sonde_cuda_box box_of(const struct ends *e, const struct copy *c, const void *params)
+{
+    const uint64_t count = e->count_at ? field_of(params, e->count_at) : 0;
+    if (c->is_box)
+        return c->box;
     if (e->row_unit)
-        return e->row_unit * field_of(params, e->count_at) * field_of(params, e->count_at + sizeof(size_t));
-    return e->unit ? e->unit * field_of(params, e->count_at) : c->bytes;
+        return sonde__cuda_rectangle(c->to.address, field_of(params, e->to_at + sizeof(CUdeviceptr)), e->row_unit * count, field_of(params, e->count_at + sizeof(size_t)));
+    return stretch(c->to.address, e->unit * count);
+}
+
+static struct sonde_cuda_moved moved(const struct copy *c, const struct sonde_cuda_box *box, bool known)
+{
+    const bool reads = c->from.where && on_device(&c->from), to_device = on_device(&c->to);
+    return (struct sonde_cuda_moved){
+        .stream = c->stream,
+        .writes = !c->to.where || (to_device && (box->width || !known)), /* of a call that is not known it may */
+        .kind = !c->from.where ? SONDE_OP_FILL : (!reads ? SONDE_OP_WRITE : (to_device ? SONDE_OP_COPY : SONDE_OP_READ)),
+        .missed = c->to.where == ARRAY ? SONDE_VALUE_MISSED_IMAGE : (known ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_RECTANGLE),
+        .box = *box,
+        .bytes = box->width * box->rows * box->slices,
+        .to = object_of(&c->to),
+        .from = object_of(&c->from),
+    };
 }
 
 struct sonde_cuda_moved sonde__cuda_moved(uint32_t id, const void *params)
 {
     const struct ends *e = &calls[id < IDS ? id : 0];
-    const struct copy c = copy_of(id, params);
-    const bool reads = c.from.where && on_device(&c.from);
-    return (struct sonde_cuda_moved){
-        .stream = e->stream_at ? (CUstream)(uintptr_t)field_of(params, e->stream_at) : NULL,
-        .writes = !c.to.where || on_device(&c.to), /* of a call that is not known it may */
-        .kind = !c.from.where ? SONDE_OP_FILL : (!reads ? SONDE_OP_WRITE : (on_device(&c.to) ? SONDE_OP_COPY : SONDE_OP_READ)),
-        .missed = c.to.where == ARRAY ? SONDE_VALUE_MISSED_IMAGE : (e->unit ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_RECTANGLE),
-        .address = c.to.address,
-        .bytes = bytes_of(e, &c, params),
-        .to = object_of(&c.to),
-        .from = object_of(&c.from),
-    };
+    struct copy c = copy_of(id, params);
+    const struct sonde_cuda_box box = box_of(e, &c, params);
+    if (e->stream_at)
+        c.stream = (CUstream)(uintptr_t)field_of(params, e->stream_at);
+    return moved(&c, &box, c.is_box || e->unit || e->row_unit);
+}
+
+struct sonde_cuda_moved sonde__cuda_moved_box(const CUDA_MEMCPY3D *copy)
+{
+    const struct copy c = deep(copy, false, NULL);
+    return moved(&c, &c.box, true);
 }

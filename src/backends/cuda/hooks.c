@@ -68,6 +68,7 @@ static const struct follow table[IDS] = {
 #define C(name, kind) \
     [CUPTI_DRIVER_TRACE_CBID_##name] = {SONDE_CUDA_##kind, OWN(name), true, 0xffff},
     SONDE_CUDA_CALL_MAP(X, N, C)
+        SONDE_CUDA_VALUES_CALL_MAP(X)
 #undef X
 #undef N
 #undef C
@@ -351,6 +352,8 @@ __attribute__((hot)) static void enter(CUpti_CallbackDomain domain, CUpti_Callba
         here.awaited = sonde__cuda_event_recorded(((const cuStreamWaitEvent_params *)cd->functionParams)->hEvent);
     else if (f->what == SONDE_CUDA_UNLOAD && sonde__cuda_twins.on)
         sonde__cuda_code_unloading(cd->functionParams);
+    else if (f->what == SONDE_CUDA_EXEC_GONE && sonde__cuda_twins.coarse)
+        sonde__cuda_exec_gone(((const cuGraphExecDestroy_params *)cd->functionParams)->hGraphExec);
     if (here.depth++ > 0)
         return;
     if (f->what == SONDE_CUDA_RANGE_ON && sonde__cuda_captures_range())
@@ -435,6 +438,8 @@ __attribute__((hot)) static void leave(CUpti_CallbackDomain domain, CUpti_Callba
         const bool captured = follow_streams(f, cd, id, result);
         if (f->what == SONDE_CUDA_LOAD && result == CUDA_SUCCESS && sonde__cuda_twins.on)
             sonde__cuda_code_loaded(id, cd->functionParams);
+        else if (f->what == SONDE_CUDA_EXEC && sonde__cuda_twins.coarse)
+            sonde__cuda_exec_changed(id, cd->functionParams, result == CUDA_SUCCESS);
         if (here.begun && result == CUDA_SUCCESS && !captured)
             after_success(f, cd, id);
         else if (here.begun && result != CUDA_SUCCESS)

@@ -30,6 +30,7 @@ static bool load(void)
     if (t->cuLibraryLoadData(&library, sonde__ptx_compare, NULL, NULL, 0, NULL, NULL, 0) == CUDA_SUCCESS &&
         t->cuLibraryGetKernel(&own.kernels.copy, library, SONDE_PTX_COPY) == CUDA_SUCCESS &&
         t->cuLibraryGetKernel(&own.kernels.compare, library, SONDE_PTX_COMPARE) == CUDA_SUCCESS &&
+        t->cuLibraryGetKernel(&own.kernels.mark, library, SONDE_PTX_MARK) == CUDA_SUCCESS &&
         t->cuLibraryGetKernel(&own.kernels.digest, library, SONDE_PTX_DIGEST) == CUDA_SUCCESS)
         return true;
     sonde_note("values: the driver cannot compile Sonde's kernels: no values are looked at");
@@ -47,7 +48,11 @@ const struct sonde_cuda_own *sonde__cuda_own(void)
 
 bool sonde__cuda_is_own(const char *name)
 {
-    return sonde__cuda_twins.on && (strcmp(name, SONDE_PTX_COPY) == 0 || strcmp(name, SONDE_PTX_COMPARE) == 0 || strcmp(name, SONDE_PTX_DIGEST) == 0);
+    static const char *const names[] = {SONDE_PTX_COPY, SONDE_PTX_COMPARE, SONDE_PTX_MARK, SONDE_PTX_DIGEST};
+    bool is = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && sonde__cuda_twins.on; i++)
+        is = is || strcmp(name, names[i]) == 0;
+    return is;
 }
 
 void sonde__cuda_own_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)

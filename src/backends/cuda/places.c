@@ -39,9 +39,10 @@ static bool make_pool(struct sonde_cuda_place *p, CUdevice device)
 static bool make(struct sonde_cuda_place *p, CUcontext context, uint32_t uid)
 {
     CUdevice device;
-    int multiprocessors = 0;
+    int multiprocessors = 0, concurrent = 0;
     if (sonde__cudrv.cuCtxGetDevice(&device) != CUDA_SUCCESS ||
         sonde__cudrv.cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS ||
+        sonde__cudrv.cuDeviceGetAttribute(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device) != CUDA_SUCCESS ||
         sonde__cuda_twins.cuStreamCreate(&p->stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS ||
         sonde__cupti.cuptiGetStreamIdEx(context, p->stream, 0, &p->stream_id) != CUPTI_SUCCESS)
         return false;
@@ -49,6 +50,7 @@ static bool make(struct sonde_cuda_place *p, CUcontext context, uint32_t uid)
     p->uid = uid;
     p->device = sonde__cuda_device_here();
     p->multiprocessors = (uint32_t)multiprocessors;
+    p->shares_managed = concurrent;
     p->most = most_bytes(device);
     return !sonde__cuda_twins.coarse || make_pool(p, device);
 }

@@ -6,8 +6,8 @@
  * streams, devices and events; captures.c knows which streams are captured;
  * memory.c follows allocations, copies.c what copies name; graphs.c knows where a
  * graph's nodes come from; modules.c keeps code that was loaded; around.c is what --values puts around an operation:
- * code.c has instrumented copies of kernels, areas.c what they found, coarse.c compares, duplicates.c has objects that are alike,
- * places.c knows what each context has for that;
+ * code.c has instrumented copies of kernels, areas.c what they found, execs.c what graphs write, coarse.c compares, duplicates.c has
+ * objects that are alike, places.c knows what each context has for that;
  * sanitizer.c is the Compute Sanitizer engine, where patches.c has what each access finds kept;
  * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic.
  *
@@ -202,16 +202,25 @@ struct sonde_cuda_copied {
 };
 /* What a call named that copies or sets. */
 struct sonde_cuda_copied sonde__cuda_copied(uint32_t id, const void *params);
+/* Part of memory: in `slices` that are `slice` bytes apart each `rows` that are `row` bytes apart, of `width` bytes. */
+struct sonde_cuda_box {
+    uint64_t address, width, row, rows, slice, slices;
+    struct sonde_cuda_box *next; /* another of the same object; NULL: none */
+};
 struct sonde_cuda_moved {
     bool writes;                    /* memory of a device */
-    enum sonde_value_missed missed; /* what it writes is not one stretch of it */
+    enum sonde_value_missed missed; /* it is not known where it writes, or not to memory */
     enum sonde_op_kind kind;
     CUstream stream;
-    uint64_t address, bytes;        /* where it writes to, how many */
+    struct sonde_cuda_box box;      /* that is written, */
+    uint64_t bytes;                 /* how many these are */
     uint32_t to, from;              /* objects; 0: none */
 };
 /* What it will do. */
 struct sonde_cuda_moved sonde__cuda_moved(uint32_t id, const void *params);
+struct sonde_cuda_moved sonde__cuda_moved_box(const CUDA_MEMCPY3D *copy);
+/* `height` rows of `width` bytes; no width: none. */
+struct sonde_cuda_box sonde__cuda_rectangle(uint64_t address, uint64_t pitch, uint64_t width, uint64_t height);
 
 /* ---- allocations (memory.c) -------------------------------------------------------- */
 
@@ -255,6 +264,13 @@ void sonde__cuda_modules_store(void); /* within collect */
     X(cuFuncGetModule)                              \
     X(cuFuncGetName)                                \
     X(cuFuncGetParamInfo)                           \
+    X(cuGraphChildGraphNodeGetGraph)                \
+    X(cuGraphGetNodes)                              \
+    X(cuGraphKernelNodeGetParams_v2)                \
+    X(cuGraphMemFreeNodeGetParams)                  \
+    X(cuGraphMemcpyNodeGetParams)                   \
+    X(cuGraphMemsetNodeGetParams)                   \
+    X(cuGraphNodeGetType)                           \
     X(cuKernelGetAttribute)                         \
     X(cuKernelGetFunction)                          \
     X(cuKernelGetLibrary)                           \
@@ -324,7 +340,7 @@ size_t sonde__cuda_plain_name(const char *name);
 
 struct sonde_cuda_place;
 struct sonde_cuda_own {
-    CUkernel copy, compare, digest; /* instrument/compare.h */
+    CUkernel copy, compare, mark, digest; /* instrument/compare.h */
 };
 /* Loaded at the first call; NULL: the driver cannot. */
 const struct sonde_cuda_own *sonde__cuda_own(void);
@@ -341,6 +357,7 @@ struct sonde_cuda_place {
     uint32_t uid, stream_id;
     uint32_t device;         /* the agent's id */
     uint32_t multiprocessors;
+    bool shares_managed;     /* the host reaches managed memory while the device works on it */
     CUcontext context;
     CUstream stream;         /* ours: it waits for none */
     CUmemoryPool pool;       /* of copies */
@@ -360,7 +377,7 @@ void sonde__cuda_place_gone(uint32_t uid);
 
 /* ---- what an operation leaves unchanged (coarse.c) --------------------------------------------- */
 
-#define SONDE_CUDA_TARGETS_MAX 32u
+#define SONDE_CUDA_TARGETS_MAX 256u
 struct sonde_cuda_target { /* a part of an object that is compared */
     uint32_t object;
     uint32_t element_bytes; /* as the code has it; 0 unknown */
@@ -370,6 +387,7 @@ struct sonde_cuda_target { /* a part of an object that is compared */
     uint64_t version;       /* how often it has been written */
     uint64_t address, bytes; /* of the object */
     uint64_t from, to;       /* bytes of it */
+    const struct sonde_cuda_box *boxes; /* that are marked, in front of the operation; NULL: its kernel marks, or nobody does */
     CUdeviceptr copy, marks;
 };
 struct sonde_cuda_coarse { /* of an operation, from before it until after it */
@@ -384,7 +402,11 @@ struct sonde_cuda_coarse { /* of an operation, from before it until after it */
 void sonde__cuda_coarse_begin(struct sonde_cuda_coarse *c, struct sonde_cuda_place *place, CUstream stream, bool own_default, uint32_t *missed);
 /* The operation writes, or may write, from `address` on (0 bytes: all of the object there). The target; NULL: none of it is compared. */
 struct sonde_cuda_target *sonde__cuda_coarse_add(struct sonde_cuda_coarse *c, uint64_t address, uint64_t bytes, uint32_t grain, bool maybe);
+/* It writes these boxes of one object, which stay until they are copied. */
+struct sonde_cuda_target *sonde__cuda_coarse_boxes(struct sonde_cuda_coarse *c, const struct sonde_cuda_box *boxes);
 void sonde__cuda_coarse_copy(struct sonde_cuda_coarse *c);
+/* Is the box all of these bytes, or more? */
+bool sonde__cuda_box_covers(const struct sonde_cuda_box *box, uint64_t address, uint64_t bytes);
 /* `operation` 0: there was none. */
 void sonde__cuda_coarse_end(struct sonde_cuda_coarse *c, uint32_t operation);
 /* An operation that is not looked at may write the object, in the stream of this key; object 0: any, in any. */
@@ -395,6 +417,32 @@ void sonde__cuda_coarse_freed(uint32_t object);
 uint64_t sonde__cuda_coarse_version(uint32_t object);
 uint64_t sonde__cuda_coarse_writer(uint32_t object);
 void sonde__cuda_coarse_read(struct sonde_cuda_place *place, bool last);
+
+/* ---- what a launch of a graph writes (execs.c) --------------------------------------------------- */
+
+struct sonde_cuda_exec;
+struct sonde_cuda_exec_object {
+    uint32_t object;
+    uint32_t element_bytes;       /* as its kernels' code has it; 0 unknown */
+    uint64_t address;             /* in it */
+    struct sonde_cuda_box *boxes; /* that are written; NULL: any byte may be */
+    uint32_t count;               /* of boxes */
+    bool any, freed;              /* a kernel may write any byte; a node frees it */
+};
+struct sonde_cuda_exec_writes {
+    uint32_t number; /* of the executable graph, in the order in which they were made */
+    uint32_t missed; /* bits, by enum sonde_value_missed */
+    uint32_t count;
+    struct sonde_cuda_exec_object object[SONDE_CUDA_TARGETS_MAX];
+};
+/* After a call that made or changed one; before one that destroys it. */
+void sonde__cuda_exec_changed(uint32_t id, const void *params, bool done);
+void sonde__cuda_exec_gone(CUgraphExec exec);
+/* The kernel that a call puts into a graph; NULL: it puts none. */
+CUfunction sonde__cuda_node_kernel(uint32_t id, const void *params);
+/* What its launch writes, until *out is put back; NULL: that is not known. */
+const struct sonde_cuda_exec_writes *sonde__cuda_exec_writes(CUgraphExec exec, struct sonde_cuda_exec **out);
+void sonde__cuda_exec_put(struct sonde_cuda_exec *e); /* NULL is none */
 
 /* ---- objects that hold the same values (duplicates.c) -------------------------------------------- */
 
@@ -428,6 +476,11 @@ struct sonde_cuda_launch {
     bool cooperative, clusters;
 };
 struct sonde_cuda_launch sonde__cuda_launch(uint32_t id, void *params);
+/* Parameters that are in a buffer as a list of them, in `list`, as far as the driver knows them; NULL: it does not. */
+void **sonde__cuda_parameters(const struct sonde_cuda_kernel *k, void **extra, void **list);
+/* What the pointer `i` that the code of a kernel has among its parameters points to; every word of them, which may be a pointer. */
+uint64_t sonde__cuda_pointer_of(const struct sonde_cuda_kernel *k, void *const *parameters, uint32_t i);
+void sonde__cuda_each_word(const struct sonde_cuda_kernel *k, void *const *parameters, void (*visit)(void *user, uint64_t word), void *user);
 
 /* ---- around an operation (around.c) -------------------------------------------------------------- */
 

@@ -443,7 +443,17 @@ def compare_kernels(rewrite, folder):
             truth = digest(words(one)) if ticket == 5 else [sum(a != b for a, b in zip(words(one), words(other))), 0]
             found = [memory.read(told + 8 * k, 8) for k in range(3)]
             assert found == truth + [ticket] and not any(read(sums, 32)), f"digest of {size} bytes: {found}, in truth {truth}"
-    print("40 comparisons, 20 digests")
+    for case in range(20):
+        memory = Memory()
+        module, count = Module(text, memory), r.randrange(1, 600)
+        marks = memory.allocate(count + GUARD)
+        width, row, rows, slices = r.randrange(1, 80), r.randrange(80, 120), r.randrange(1, 6), r.randrange(1, 4)
+        start, slice_ = r.randrange(-200, 200), row * rows + r.randrange(50)
+        truth = {start + s * slice_ + y * row + x for s in range(slices) for y in range(rows) for x in range(width)}
+        module.launch("sonde__mark", (1 + case % 3, 1), (64, 1), [marks, count, start & (1 << 64) - 1, width, row, rows, slice_, slices])
+        found = {k for k in range(count + GUARD) if memory.read(marks + k, 1)}
+        assert found == {k for k in truth if 0 <= k < count}, f"marks of case {case}"
+    print("40 comparisons, 20 digests, 20 boxes marked")
 
 
 def main():

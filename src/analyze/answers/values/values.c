@@ -97,6 +97,7 @@ static int add_change(struct builder *b, uint32_t process, const struct sonde_ro
     const uint64_t unchanged = of_size((uint32_t)bytes, row->unchanged1, row->unchanged2, row->unchanged4, row->unchanged8);
     r->element_bytes = r->operations && r->element_bytes != bytes ? 0 : (uint32_t)bytes;
     r->exact &= !(row->flags & (SONDE_VALUE_MAYBE | SONDE_VALUE_RACED));
+    r->maybe |= (row->flags & SONDE_VALUE_MAYBE) != 0;
     r->operations += row->operations;
     r->elements += of_size((uint32_t)bytes, row->elements1, row->elements2, row->elements4, row->elements8);
     r->unchanged += unchanged;
@@ -212,10 +213,16 @@ static int add_duplicates(struct builder *b)
 
 /* ---- coverage -------------------------------------------------------------------------------- */
 
+/* A launch of a graph runs kernels, but has no name. */
+static bool is_kernel(const struct sonde_cct_node *op)
+{
+    return op->kind == SONDE_FRAME_OP && sonde_op_kind_runs(op->op) && op->op != SONDE_OP_GRAPH;
+}
+
 const char *sonde_value_operation_name(const struct sonde_profile *profile, uint32_t leaf)
 {
     const struct sonde_cct_node *op = &profile->nodes.items[leaf];
-    return op->kind == SONDE_FRAME_OP && sonde_op_kind_runs(op->op) ? op->name : profile->nodes.items[op->parent].name;
+    return is_kernel(op) ? op->name : profile->nodes.items[op->parent].name;
 }
 
 /* Of a kernel, wherever its launches are in the tree: those of a graph are not where it was captured. */
@@ -227,6 +234,13 @@ static uint64_t launches_of(const struct sonde_profile *profile, const char *nam
     return 0;
 }
 
+/* Of a graph the call: its nodes are operations of their own, or it is one. */
+static uint64_t operations_at(const struct sonde_profile *profile, uint32_t leaf)
+{
+    const struct sonde_cct_node *op = &profile->nodes.items[leaf];
+    return op->kind == SONDE_FRAME_OP && op->op == SONDE_OP_GRAPH ? profile->nodes.items[op->parent].self.api_calls : op->self.operations;
+}
+
 /* Each place counts its operations once, whichever process brought it. */
 static int add_coverage(struct builder *b, uint32_t process, const struct sonde_row_value *row)
 {
@@ -236,7 +250,7 @@ static int add_coverage(struct builder *b, uint32_t process, const struct sonde_
     uint64_t seen;
     while (i < b->out->coverage.count && strcmp(b->out->coverage.items[i].name, name) != 0)
         i++;
-    const bool kernel = sonde_op_kind_runs(b->profile->nodes.items[leaf].op);
+    const bool kernel = is_kernel(&b->profile->nodes.items[leaf]);
     if (i == b->out->coverage.count &&
         sonde_vector_push(&b->out->coverage, (struct sonde_value_coverage){.name = name, .operations = kernel ? launches_of(b->profile, name) : 0}))
         return SONDE_ENOMEM;
@@ -244,10 +258,11 @@ static int add_coverage(struct builder *b, uint32_t process, const struct sonde_
     if (!kernel && !sonde_map_get(&b->by_leaf, (uint64_t)leaf + 1, &seen)) {
         if (sonde_map_put(&b->by_leaf, (uint64_t)leaf + 1, 1))
             return SONDE_ENOMEM;
-        c->operations += b->profile->nodes.items[leaf].self.operations;
+        c->operations += operations_at(b->profile, leaf);
     }
     if (row->object) {
         c->maybe |= (row->flags & SONDE_VALUE_MAYBE) != 0;
+        c->raced |= (row->flags & SONDE_VALUE_RACED) != 0;
         return 0;
     }
     c->engines |= row->flags;

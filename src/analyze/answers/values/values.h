@@ -25,6 +25,7 @@ struct sonde_value_redundant {
     uint32_t element_bytes;    /* 0: of several sizes */
     bool element_assumed;      /* of some objects no kernel says it */
     bool exact;                /* what it wrote is known, and nobody else wrote meanwhile */
+    bool maybe;                /* of some, what they wrote is not known */
     uint64_t operations;       /* one that wrote several objects counts for each */
     uint64_t elements, unchanged, unchanged_bytes;
 };
@@ -74,6 +75,7 @@ struct sonde_value_coverage {
     uint64_t missed[SONDE_VALUE_MISSED_COUNT];
     unsigned engines;          /* 1 << enum sonde_engine of each that instrumented some */
     bool maybe;                /* what some wrote is not known: all that they may have written was compared */
+    bool raced;                /* what some wrote may have been written by others meanwhile */
 };
 
 struct sonde_values { /* ready when zeroed */

@@ -34,6 +34,13 @@ extern struct noted {
     uint32_t unplaced, unplaced_named;
     char unplaced_what[NOTED_MAX][64];
     uint64_t vendor_ns;
+    uint32_t operations, misses, changes; /* --values */
+    enum sonde_op_kind operation[NOTED_MAX];
+    struct {
+        uint32_t operation;
+        enum sonde_value_missed why;
+    } missed[NOTED_MAX];
+    struct sonde_value_change change[NOTED_MAX];
     int range; /* last word of sonde_recording_set: 0 none, 1 on, 2 off */
 } noted;
 
