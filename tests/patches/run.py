@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -43,6 +44,58 @@ def require(what, found, expected):
     return found == expected
 
 
+# What the kernel `typed` of play.c would be as machine code.
+CODE = """
+//--------------------- .text.typed          --------------------------
+\t.section\t.text.typed,"ax",@progbits
+typed:
+.text.typed:
+        /*0000*/                   FADD R12, R0, R1 ;
+        /*0010*/                   FADD R13, R0, R1 ;
+        /*0150*/                   LDG.E.64 R4, [R2.64] ;
+        /*0160*/                   LDG.E R6, [R2.64] ;
+        /*0170*/                   LDG.E.128 R8, [R2.64] ;
+        /*0180*/                   STG.E.64 [R2.64], R12 ;
+        /*0190*/                   LDG.E R14, [R2.64] ;
+        /*01a0*/                   LDG.E.64 R16, [R2.64] ;
+        /*01b0*/                   DADD R20, R4, R16 ;
+        /*01c0*/                   FMUL R22, R6, R6 ;
+        /*01d0*/                   IMAD R23, R8, R9, R10 ;
+        /*01e0*/                   IMAD R24, R11, R9, R8 ;
+        /*01f0*/                   ISETP.GT.U32.AND P0, PT, R14, c[0x0][0x160], PT ;
+        /*0200*/                   EXIT ;
+"""
+
+
+def cubin():
+    """An ELF file with two symbols, of which the second is the kernel."""
+    names, strings = b"\0.text.typed\0.symtab\0.strtab\0", b"\0typed\0other\0"
+    symbols = bytes(24) + struct.pack("<IBBHQQ", 7, 2, 0, 1, 0, 0) + struct.pack("<IBBHQQ", 1, 0x12, 0x10, 1, 0, 32)
+    parts, at = [], 64
+    for part in (bytes(32), symbols, strings, names):
+        parts.append((at, part))
+        at += (len(part) + 7) // 8 * 8
+    heads = bytes(64)
+    for (where, part), (name, kind, flags, link, entry) in zip(parts, ((1, 1, 6, 0, 0), (13, 2, 0, 3, 24), (21, 3, 0, 0, 0), (21, 3, 0, 0, 0))):
+        heads += struct.pack("<IIQQQQIIQQ", name, kind, flags, 0, where, len(part), link, 1, 8, entry)
+    head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 2, 190, 1, 0, 0, at, 0, 64, 0, 0, 64, 5, 4)
+    body = b"".join(part + bytes(-len(part) % 8) for _, part in parts)
+    return head + body + heads
+
+
+def disassembler(options):
+    """It is given what the program has loaded, and the number of the kernel's symbol."""
+    code, text, path = (os.path.join(options.work, name) for name in ("made.cubin", "made.txt", "nvdisasm"))
+    with open(code, "wb") as out:
+        out.write(cubin())
+    with open(text, "w", encoding="ascii") as out:
+        out.write(CODE)
+    with open(path, "w", encoding="ascii") as out:
+        out.write(f'#!/bin/sh\n[ "$1 $2 $3 $4" = "-c -ndf -fun 2" ] && cmp -s "$5" {code} && cat {text}\n')
+    os.chmod(path, 0o700)
+    return code, path
+
+
 SAME = "all are 0x4004000000000000, as a double 2.5"
 WRITES = [("write_same", "single_value", 16, 8, 1.0, SAME), ("write_same", "single_value", 80, 8, 1.0, SAME),
           ("write_same", "single_value", 96, 8, 0.286, SAME), ("write_same", "single_zero", 240, 8, 0.714, "all are zero")]
@@ -72,7 +125,7 @@ def main():
     options.sonde = with_patches(options)
     held = []
 
-    said, view = record(options, "all")
+    said, view = record(options, "all", SONDE_NVDISASM="/nonexistent")
     ledger = view("ledger")
     held += [
         require("the module stays patched", said, "patched 1 switches 1 unset 0"),
@@ -83,7 +136,26 @@ def main():
         require("without times", ledger["no_times"], 9),
         require("bytes", {c["kind"]: c["bytes"] for c in view("copies")}, {"read": 256, "write": 256, "fill": 256}),
         require("it is said", any("no device times" in n for n in notes(view)), True),
+        require("what is to be installed", any("nvdisasm was not found: pip install" in n for n in notes(view)), True),
     ]
+
+    code, path = disassembler(options)
+    said, view = record(options, "typed", MADE_CODE=code, SONDE_NVDISASM=path)
+    held += [
+        require("patterns of types", [p for p in patterns(view) if p[0] == "typed"],
+                [("typed", "approximate", 128, 4, 1.0, "1 to 1.00003099: the same with 10 bits of mantissa"),
+                 ("typed", "approximate", 256, 4, 1.0, "-3.00006294 to -3: the same with 10 bits of mantissa"),
+                 ("typed", "heavy_type", 256, 8, 1.0, "1 to inf: float would do"),
+                 ("typed", "heavy_type", 256, 8, 1.0, "1.25 to 130: float would do"),
+                 ("typed", "heavy_type", 512, 4, 1.0, "-3 to 117: int8_t would do")]),
+        require("exact", sorted(p["exact"] for o in view("values")["objects"] for p in o["patterns"] if p["operation"] == "typed"), [False] + 4 * [True]),
+        require("nothing else is said", any("nvdisasm" in n for n in notes(view)), False),
+    ]
+    with open(path, "w", encoding="ascii") as out:
+        out.write("#!/bin/sh\nexit 3\n")
+    said, view = record(options, "unread", MADE_CODE=code, SONDE_NVDISASM=path)
+    held += [require("nvdisasm fails", any(f"{path} could not read it" in n for n in notes(view)), True),
+             require("nothing is made up", [p for p in patterns(view) if p[0] == "typed"], [])]
 
     said, view = record(options, "sampled", ["30"])
     held += [
