@@ -180,7 +180,7 @@ PUBLIC CUresult cuDriverGetVersion(int *version)
 
 PUBLIC CUmodule made_module(void)
 {
-    static char code[4096] = "code";
+    static char code[65536] = "code";
     static CUmodule loaded;
     const char *path = getenv("MADE_CODE");
     FILE *file = path ? fopen(path, "rb") : NULL;
