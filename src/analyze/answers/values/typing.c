@@ -89,6 +89,20 @@ static void halve(struct sonde_row_access *a)
     a->element_bytes /= 2;
 }
 
+static bool is_small_real(const struct sonde_row_type *t)
+{
+    return (t->type == SONDE_ELEMENT_FLOAT || t->type == SONDE_ELEMENT_BFLOAT) && t->element_bytes == 2;
+}
+
+/* Is it a type of such elements, or of what halves of them are kept? Files may be damaged. */
+static bool fits(const struct sonde_row_access *row, const struct sonde_row_type *t)
+{
+    const unsigned bytes = row->element_bytes;
+    if ((bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) || t->type > SONDE_ELEMENT_BFLOAT || t->type == SONDE_ELEMENT_BITS)
+        return false;
+    return is_small_real(t) ? bytes >= 2 : t->element_bytes == bytes || (t->element_bytes == 4 && bytes == 8);
+}
+
 void sonde_value_typing_read(const struct sonde_value_typing *b, uint32_t id, struct sonde_row_access *row)
 {
     const struct sonde_value_typing_of *of = id < b->count ? &b->of[id] : NULL;
@@ -99,14 +113,14 @@ void sonde_value_typing_read(const struct sonde_value_typing *b, uint32_t id, st
     const bool halves = row->element_bytes == 8 && type->element_bytes == 4;
     const struct extents e = {{halves ? r->least4 : r->least, halves ? r->least4_set : r->least_set}, {halves ? r->most4 : r->most, halves ? r->most4_set : r->most_set}};
     const bool above = e.least[0] <= e.most[0], below = e.least[1] <= e.most[1];
-    if (type->element_bytes < 1 || type->element_bytes > row->element_bytes || (!above && !below))
+    if (!fits(row, type) || (!above && !below))
         return;
     while (row->element_bytes > type->element_bytes)
         halve(row);
     row->type = type->type;
     row->least = (uint64_t)INT64_MAX;
     row->most = (uint64_t)INT64_MIN;
-    if ((row->type == SONDE_ELEMENT_FLOAT || row->type == SONDE_ELEMENT_BFLOAT) && row->element_bytes < 4)
+    if (is_small_real(type))
         row->least = row->most = row->any; /* no order is known of these: one value is all that is told of them */
     else if (row->type == SONDE_ELEMENT_FLOAT)
         read_real(row, &e, above, below);
