@@ -216,6 +216,7 @@ def main():
         require("exact", sorted(p["exact"] for o in view("values")["objects"] for p in o["patterns"] if p["operation"] == "typed"), [False] + 4 * [True]),
         require("nothing else is said", any("nvdisasm" in n for n in notes(view)), False),
     ]
+    held += [require("whose code is missing", any("it was not kept: " in n for n in notes(view)), True)]
     with open(path, "w", encoding="ascii") as out:
         out.write("#!/bin/sh\nexit 3\n")
     said, view = record(options, "unread", MADE_CODE=code, SONDE_NVDISASM=path)

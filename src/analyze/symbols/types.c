@@ -25,6 +25,7 @@
 struct kernels {
     struct sonde_intern names;   /* that have accesses whose types are wanted */
     struct sonde_map types;      /* kernel << KIND_SHIFT | instruction -> struct found, packed */
+    struct sonde_map kept;       /* kernels whose code is there */
     const char *program;         /* nvdisasm */
     unsigned failed;             /* pieces of code that it could not read */
     int error;
@@ -93,7 +94,7 @@ static void take(void *user, const char *kernel, const struct sonde__sass_access
 
 typedef SONDE_VECTOR(uint32_t) indices;
 
-static int wanted_symbols(const struct kernels *k, Elf *elf, indices *out)
+static int wanted_symbols(struct kernels *k, Elf *elf, indices *out)
 {
     GElf_Shdr head;
     GElf_Sym symbol;
@@ -102,7 +103,10 @@ static int wanted_symbols(const struct kernels *k, Elf *elf, indices *out)
         Elf_Data *data = gelf_getshdr(s, &head) && head.sh_type == SHT_SYMTAB ? elf_getdata(s, NULL) : NULL;
         for (int i = 1; data && gelf_getsym(data, i, &symbol) && !rc; i++) {
             const char *name = GELF_ST_TYPE(symbol.st_info) == STT_FUNC ? elf_strptr(elf, head.sh_link, symbol.st_name) : NULL;
-            if (name && symbol.st_shndx != SHN_UNDEF && wanted(k, name))
+            const uint32_t id = name && symbol.st_shndx != SHN_UNDEF ? wanted(k, name) : 0;
+            if (id)
+                rc = sonde_map_put(&k->kept, id, 1);
+            if (id && !rc)
                 rc = sonde_vector_push(out, (uint32_t)i);
         }
     }
@@ -173,15 +177,32 @@ static int append_types(const struct kernels *k, const struct sonde_process *p, 
     return rc;
 }
 
+/* One of its kernels whose code was not among that which is kept. */
+static const char *kernel_without(const struct kernels *k, const struct sonde_process *p)
+{
+    uint32_t count;
+    uint64_t seen;
+    const struct sonde_row_bits *rows = bits_of(p, &count);
+    for (uint32_t i = 1; i < count; i++) {
+        const char *name = kernel_of(p, access_of(p, &rows[i]));
+        if (*name && !sonde_map_get(&k->kept, wanted(k, name), &seen))
+            return name;
+    }
+    return NULL;
+}
+
 static int append_note(const struct kernels *k, const struct sonde_process *p, struct sonde_diag *diag)
 {
     struct sonde_row_note note = {.at_ns = p->header.stop_ns};
     uint32_t count;
     bits_of(p, &count);
-    if (count <= 1 || (k->program && !k->failed))
+    const char *without = k->program && !k->failed ? kernel_without(k, p) : NULL;
+    if (count <= 1 || (k->program && !k->failed && !without))
         return 0;
     if (!k->program)
         snprintf(note.text, sizeof note.text, "values: types of machine code are not known, for nvdisasm was not found: " SONDE_NVDISASM_GET);
+    else if (without)
+        snprintf(note.text, sizeof note.text, "values: types of some machine code are not known, for it was not kept: %.120s, and perhaps others", without);
     else
         snprintf(note.text, sizeof note.text, "values: types of some machine code are not known: %.160s could not read it", k->program);
     return sonde_process_append(p->path, SONDE_TABLE_NOTE, p->note_count, &note, 1, diag);
@@ -206,6 +227,7 @@ int sonde_types_resolve(const char *dir, struct sonde_diag *diag)
     }
     sonde_measurement_close(m);
     sonde_map_fini(&k.types);
+    sonde_map_fini(&k.kept);
     sonde_intern_fini(&k.names);
     return rc;
 }
