@@ -363,6 +363,15 @@ struct sonde_value_seen {
     int64_t slope, offset; /* integers, or doubles' bits; the index is from where the kernel's parameter points; slope 0: no line */
 };
 void sonde_value_access_seen(uint32_t row, const struct sonde_value_seen *seen);
+/* Of an access whose type is not known, what it takes to tell the least and the most when it is: of elements whose first bit is 0 [0] and
+ * is 1 [1], as numbers without a sign; least above most: there is none. `access` is its row; 0: no room. */
+struct sonde_value_bits {
+    struct sonde_value_extent {
+        uint64_t least, most;
+    } whole[2], half[2]; /* half: of elements of 8 bytes, both halves as elements of 4 */
+};
+uint32_t sonde_value_bits_add(uint32_t access);
+void sonde_value_bits_seen(uint32_t row, const struct sonde_value_bits *bits);
 
 /* One clock pair of `device`: at host time host_ns its clock read device_ns;
  * the pair is exact within +- bound_ns. */

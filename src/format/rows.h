@@ -73,7 +73,9 @@
     X(VALUE, struct sonde_row_value, 0)                                                                    \
     X(ACCESS, struct sonde_row_access, 0)                                                                  \
     X(DUPLICATE, struct sonde_row_duplicate, 0)                                                            \
-    X(FLOW, struct sonde_row_flow, 0)
+    X(FLOW, struct sonde_row_flow, 0)                                                                      \
+    X(BITS, struct sonde_row_bits, 0)                                                                      \
+    X(TYPE, struct sonde_row_type, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -406,6 +408,24 @@ struct sonde_row_flow {
 };
 #define SONDE_COLUMNS_FLOW(X, row) \
     X(row, from, ZERO) X(row, to, ZERO) X(row, object, ZERO) X(row, how, ZERO) X(row, operations, ZERO) X(row, bytes, ZERO)
+/* Of an access whose type is not known while the program runs (machine code): its elements as numbers without a sign, those whose first
+ * bit is 0 and those whose first bit is 1 by themselves. That is the least and the most of integers of either kind, and of floats. Where
+ * least is above most there is none. */
+struct sonde_row_bits {
+    uint32_t access, reserved; /* its row of ACCESS */
+    uint64_t least, most, least_set, most_set;
+    uint32_t least4, most4, least4_set, most4_set; /* of elements of 8 bytes, both halves as elements of 4; of others 0 */
+};
+#define SONDE_COLUMNS_BITS(X, row)                                                                          \
+    X(row, access, DELTA) X(row, reserved, ZERO) X(row, least, ZERO) X(row, most, ZERO) X(row, least_set, ZERO) \
+    X(row, most_set, ZERO) X(row, least4, ZERO) X(row, most4, ZERO) X(row, least4_set, ZERO) X(row, most4_set, ZERO)
+/* What the code of such an access takes its elements for, which may be parts of what the row of ACCESS calls so. */
+struct sonde_row_type {
+    uint32_t access;
+    uint16_t element_bytes;
+    uint8_t type, reserved; /* enum sonde_element */
+};
+#define SONDE_COLUMNS_TYPE(X, row) X(row, access, DELTA) X(row, element_bytes, ZERO) X(row, type, ZERO) X(row, reserved, ZERO)
 /* One accumulator: (calling context, lane). For an operation `node` is its OP
  * leaf and `lane` its queue; for an API call `node` is its API node, lane 0,
  * and the time is host time in the call. For samples of the CPU side `node` is
@@ -595,6 +615,8 @@ static_assert(sizeof(struct sonde_row_value) == 96, "format");
 static_assert(sizeof(struct sonde_row_access) == 112, "format");
 static_assert(sizeof(struct sonde_row_duplicate) == 32, "format");
 static_assert(sizeof(struct sonde_row_flow) == 32, "format");
+static_assert(sizeof(struct sonde_row_bits) == 56, "format");
+static_assert(sizeof(struct sonde_row_type) == 8, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
 static_assert(sizeof(struct sonde_row_clock) == 32, "format");

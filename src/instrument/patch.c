@@ -73,6 +73,16 @@ void sonde__patch_release(struct sonde_patch_all *a)
     *a = (struct sonde_patch_all){0};
 }
 
+static void empty(struct sonde_patch_seen *s)
+{
+    s->elements = s->any = 0;
+    s->all = UINT64_MAX;
+    s->least = INT64_MAX;
+    s->most = INT64_MIN;
+    for (unsigned set = 0; set < 2; set++)
+        s->whole[set] = s->half[set] = (struct sonde_patch_extent){.least = UINT64_MAX};
+}
+
 /* That of a slot, made when there is none; NULL: no memory. */
 static struct sonde_patch_seen *find(struct sonde_patch_all *a, const struct sonde_patch_slot *s)
 {
@@ -91,38 +101,64 @@ static struct sonde_patch_seen *find(struct sonde_patch_all *a, const struct son
         .object = (uint32_t)s->who,
         .store = s->code >> SONDE_PATCH_STORE & 1,
         .bytes = (uint8_t)(s->code >> SONDE_PATCH_BYTES),
-        .all = UINT64_MAX,
-        .least = INT64_MAX,
-        .most = INT64_MIN,
     };
+    empty(made);
     return made;
 }
 
-/* Numbers are stored with their sign turned, so that 0 is below all. */
-static int64_t number(uint64_t stored)
+static void widen(struct sonde_patch_extent *e, uint64_t least, uint64_t most)
 {
-    return (int64_t)(stored ^ 1ull << 63);
+    e->least = least < e->least ? least : e->least;
+    e->most = most > e->most ? most : e->most;
+}
+
+/* Is there an element, or a half of one, whose first bit is `set`? Where there is none, nothing was kept of it. */
+static bool has(const struct sonde_patch_slot *s, unsigned bytes, unsigned set)
+{
+    const uint64_t bits = set ? s->any : s->gone;
+    return (bytes == 4 ? bits | bits >> 32 : bits) >> (8 * bytes - 1) & 1;
+}
+
+static void add_extents(struct sonde_patch_seen *to, const struct sonde_patch_slot *s)
+{
+    for (unsigned set = 0; set < 2; set++) {
+        const bool is_wide = to->bytes == 8;
+        if (is_wide && has(s, 8, set))
+            widen(&to->whole[set], ~s->whole[set].least, s->whole[set].most);
+        if (has(s, is_wide ? 4 : to->bytes, set))
+            widen(is_wide ? &to->half[set] : &to->whole[set], (uint32_t)~s->part[set].least, s->part[set].most);
+    }
 }
 
 static void add(struct sonde_patch_seen *to, const struct sonde_patch_slot *s)
 {
     const uint64_t bits = to->bytes < 8 ? (1ull << 8 * to->bytes) - 1 : UINT64_MAX;
-    const int64_t least = number(~s->least), most = number(s->most);
     to->elements += s->elements;
     to->any |= s->any;
     to->all &= ~s->gone & bits;
-    to->least = least < to->least ? least : to->least;
-    to->most = most > to->most ? most : to->most;
+    add_extents(to, s);
+}
+
+static int64_t signed_number(const struct sonde_patch_seen *s, uint64_t bits)
+{
+    const unsigned unused = 64 - 8u * s->bytes;
+    return (int64_t)(bits << unused) >> unused;
+}
+
+/* Those whose first bit is 1 are below 0. */
+static void find_signed(struct sonde_patch_seen *s)
+{
+    const bool below = s->whole[1].least <= s->whole[1].most, above = s->whole[0].least <= s->whole[0].most;
+    if (!below && !above)
+        return;
+    s->least = signed_number(s, s->whole[below].least);
+    s->most = signed_number(s, s->whole[!above].most);
 }
 
 bool sonde__patch_sum(struct sonde_patch_all *all, const struct sonde_patch_table *table)
 {
-    for (uint32_t i = 0; i < all->count; i++) {
-        all->seen[i].elements = all->seen[i].any = 0;
-        all->seen[i].all = UINT64_MAX;
-        all->seen[i].least = INT64_MAX;
-        all->seen[i].most = INT64_MIN;
-    }
+    for (uint32_t i = 0; i < all->count; i++)
+        empty(&all->seen[i]);
     for (uint32_t i = 0; i < SONDE_PATCH_PARTS * SONDE_PATCH_SLOTS; i++) {
         const struct sonde_patch_slot *s = &table->slots[i];
         if (!s->tag || !s->code || !s->who || !s->elements)
@@ -132,5 +168,7 @@ bool sonde__patch_sum(struct sonde_patch_all *all, const struct sonde_patch_tabl
             return false;
         add(to, s);
     }
+    for (uint32_t i = 0; i < all->count; i++)
+        find_signed(&all->seen[i]);
     return true;
 }

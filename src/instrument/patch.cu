@@ -3,7 +3,7 @@
  * All threads of a warp that execute an access come at once. One of them speaks for those whose address lies in the same object. What
  * it would not change it does not write: but for the count, that is nearly always so.
  *
- * Shuffles, ballots and 64-bit atomics are all that is used of warps: newer instructions are refused in patches.
+ * Shuffles, ballots and atomics are all that is used of warps: newer instructions are refused in patches.
  */
 #include <sanitizer_patching.h>
 
@@ -83,98 +83,6 @@ __device__ sonde_patch_slot *slot_of(sonde_patch_table *t, uint64_t code, uint64
     return nullptr;
 }
 
-/* What a thread's elements are, or several threads': numbers of N without a sign, all of which only grow. */
-template <typename N> struct kept {
-    N any, gone, most, least;
-    uint32_t elements;
-};
-
-template <typename N> __device__ void join(kept<N> &k, const kept<N> &other)
-{
-    k.any |= other.any;
-    k.gone |= other.gone;
-    k.most = other.most > k.most ? other.most : k.most;
-    k.least = other.least > k.least ? other.least : k.least;
-    k.elements += other.elements;
-}
-
-/* Bits, and the same as a number whose sign is turned. */
-template <typename N> __device__ void keep(kept<N> &k, N bits, N number)
-{
-    join(k, {bits, static_cast<N>(~bits), number, static_cast<N>(~number), 1});
-}
-
-/* Of all threads in the mask, in each of them. */
-template <typename N> __device__ kept<N> of_warp(const kept<N> &own, unsigned mask)
-{
-    kept<N> all = own;
-    if (mask == 0xffffffffu) {
-#pragma unroll 1
-        for (int d = 16; d; d /= 2)
-            join(all, {__shfl_xor_sync(mask, all.any, d), __shfl_xor_sync(mask, all.gone, d), __shfl_xor_sync(mask, all.most, d),
-                       __shfl_xor_sync(mask, all.least, d), __shfl_xor_sync(mask, all.elements, d)});
-        return all;
-    }
-    all = {};
-#pragma unroll 1
-    for (unsigned left = mask; left; left &= left - 1) {
-        const int from = __ffs(left) - 1;
-        join(all, {__shfl_sync(mask, own.any, from), __shfl_sync(mask, own.gone, from), __shfl_sync(mask, own.most, from),
-                   __shfl_sync(mask, own.least, from), __shfl_sync(mask, own.elements, from)});
-    }
-    return all;
-}
-
-__device__ word wide(word number)
-{
-    return number;
-}
-
-__device__ word wide(uint32_t number)
-{
-    return static_cast<word>(static_cast<long long>(static_cast<int32_t>(number ^ 0x80000000u))) ^ 1ull << 63;
-}
-
-__device__ word now(const uint64_t *of)
-{
-    return *reinterpret_cast<const volatile word *>(of);
-}
-
-template <typename N> __device__ void add(sonde_patch_slot *s, const kept<N> &k)
-{
-    __builtin_assume(__isGlobal(s));
-    const word any = k.any, gone = k.gone, most = wide(k.most), least = ~wide(static_cast<N>(~k.least));
-    atomicAdd(reinterpret_cast<word *>(&s->elements), static_cast<word>(k.elements));
-    if (any & ~now(&s->any))
-        atomicOr(reinterpret_cast<word *>(&s->any), any);
-    if (gone & ~now(&s->gone))
-        atomicOr(reinterpret_cast<word *>(&s->gone), gone);
-    if (most > now(&s->most))
-        atomicMax(reinterpret_cast<word *>(&s->most), most);
-    if (least > now(&s->least))
-        atomicMax(reinterpret_cast<word *>(&s->least), least);
-}
-
-/* The whole warp: each thread with what it accesses at its address. */
-template <typename N> __device__ void found(const sonde_patch_launch *l, uint64_t code, uint64_t address, const kept<N> &own)
-{
-    const unsigned active = __activemask(), lane = lane_here();
-#pragma unroll 1
-    for (unsigned left = active; left;) {
-        const int speaker = __ffs(left) - 1;
-        const span s = span_of(l, __shfl_sync(active, static_cast<word>(address), speaker));
-        const bool mine = address >= s.first && address < s.end;
-        const unsigned group = __ballot_sync(active, mine);
-        const kept<N> all = of_warp(mine ? own : kept<N>{}, active);
-        if (lane == static_cast<unsigned>(speaker)) {
-            sonde_patch_slot *slot = slot_of(reinterpret_cast<sonde_patch_table *>(l->table), code, static_cast<uint64_t>(l->operation) << 32 | s.object);
-            if (slot)
-                add(slot, all);
-        }
-        left &= ~(group | 1u << speaker);
-    }
-}
-
 /* Of one to four bytes of an element, in a register or in memory of the thread's own, whose alignment is not known. */
 __device__ uint32_t bytes_at(const unsigned char *at, uint32_t bytes)
 {
@@ -188,25 +96,251 @@ __device__ word word_at(const unsigned char *at)
     return bytes_at(at, 4) | static_cast<word>(bytes_at(at + 4, 4)) << 32;
 }
 
+/* By the first bit of elements: the most, and the most of their complements. */
+template <typename N> struct extent {
+    N most[2], least[2];
+};
+
+/* What a thread's elements are, or several threads': all of it only grows. The first of one to four bytes, the second of eight. */
+struct small {
+    uint32_t any, gone;
+    extent<uint32_t> part;
+};
+struct large {
+    word any, gone;
+    extent<uint32_t> part; /* their halves */
+    extent<word> whole;
+};
+
+template <typename N> __device__ N larger(N a, N b)
+{
+    return a > b ? a : b;
+}
+
+template <typename N> __device__ void join(extent<N> &e, const extent<N> &other)
+{
+    e.most[0] = larger(e.most[0], other.most[0]);
+    e.most[1] = larger(e.most[1], other.most[1]);
+    e.least[0] = larger(e.least[0], other.least[0]);
+    e.least[1] = larger(e.least[1], other.least[1]);
+}
+
+__device__ void join(small &k, const small &other)
+{
+    k.any |= other.any;
+    k.gone |= other.gone;
+    join(k.part, other.part);
+}
+
+__device__ void join(large &k, const large &other)
+{
+    k.any |= other.any;
+    k.gone |= other.gone;
+    join(k.part, other.part);
+    join(k.whole, other.whole);
+}
+
+template <typename N> __device__ extent<N> extent_of(N bits, bool set)
+{
+    const N none = 0, most = bits, least = ~bits;
+    return {{set ? none : most, set ? most : none}, {set ? none : least, set ? least : none}};
+}
+
+__device__ void gather(small &k, const unsigned char *at, uint32_t bytes)
+{
+    const uint32_t bits = bytes_at(at, bytes);
+    k = {bits, ~bits, extent_of(bits, bits >> (8 * bytes - 1) & 1)};
+}
+
+__device__ void gather(large &k, const unsigned char *at, uint32_t bytes)
+{
+    k = {};
+#pragma unroll 1
+    for (uint32_t i = 0; i < bytes; i += 8) {
+        const word bits = word_at(at + i);
+        const uint32_t low = static_cast<uint32_t>(bits), high = static_cast<uint32_t>(bits >> 32);
+        join(k, {bits, ~bits, extent_of(low, low >> 31), extent_of(bits, high >> 31)});
+        join(k.part, extent_of(high, high >> 31));
+    }
+}
+
+/* ---- within a warp ----------------------------------------------------------------------------------------- */
+
+/* What lane `from` has, or the lane that is so far away. */
+template <bool away, typename N> __device__ N number_of(unsigned mask, N number, int from)
+{
+    return away ? __shfl_xor_sync(mask, number, from) : __shfl_sync(mask, number, from);
+}
+
+template <bool away, typename N> __device__ extent<N> extent_of_lane(unsigned mask, const extent<N> &e, int from)
+{
+    return {{number_of<away>(mask, e.most[0], from), number_of<away>(mask, e.most[1], from)},
+            {number_of<away>(mask, e.least[0], from), number_of<away>(mask, e.least[1], from)}};
+}
+
+template <bool away> __device__ small of_lane(unsigned mask, const small &k, int from)
+{
+    return {number_of<away>(mask, k.any, from), number_of<away>(mask, k.gone, from), extent_of_lane<away>(mask, k.part, from)};
+}
+
+template <bool away> __device__ large of_lane(unsigned mask, const large &k, int from)
+{
+    return {number_of<away>(mask, k.any, from), number_of<away>(mask, k.gone, from), extent_of_lane<away>(mask, k.part, from),
+            extent_of_lane<away>(mask, k.whole, from)};
+}
+
+/* Of the threads in `of`, in each of `active`. */
+template <typename K> __device__ K of_warp(const K &own, unsigned of, unsigned active)
+{
+    K all = {};
+    if (of == 0xffffffffu) {
+        all = own;
+#pragma unroll 1
+        for (int d = 16; d; d /= 2)
+            join(all, of_lane<true>(active, all, d));
+        return all;
+    }
+#pragma unroll 1
+    for (unsigned left = of; left; left &= left - 1)
+        join(all, of_lane<false>(active, own, __ffs(left) - 1));
+    return all;
+}
+
+/* The sum of numbers below 8 of all threads. */
+__device__ word sum(unsigned active, uint32_t number)
+{
+    word all = 0;
+#pragma unroll
+    for (int bit = 0; bit < 3; bit++)
+        all += static_cast<word>(__popc(__ballot_sync(active, number >> bit & 1))) << bit;
+    return all;
+}
+
+/* ---- into the table ------------------------------------------------------------------------------------------ */
+
+__device__ word now(const uint64_t *of)
+{
+    return *reinterpret_cast<const volatile word *>(of);
+}
+
+__device__ uint32_t now(const uint32_t *of)
+{
+    return *reinterpret_cast<const volatile uint32_t *>(of);
+}
+
+__device__ void raise(uint64_t *to, word number)
+{
+    __builtin_assume(__isGlobal(to));
+    if (number > now(to))
+        atomicMax(reinterpret_cast<word *>(to), number);
+}
+
+__device__ void raise(uint32_t *to, uint32_t number)
+{
+    __builtin_assume(__isGlobal(to));
+    if (number > now(to))
+        atomicMax(to, number);
+}
+
+__device__ void set_bits(uint64_t *to, word bits)
+{
+    __builtin_assume(__isGlobal(to));
+    if (bits & ~now(to))
+        atomicOr(reinterpret_cast<word *>(to), bits);
+}
+
+/* All is read before anything is compared: one read does not wait for another. */
+template <typename S, typename N> __device__ bool is_beyond(const S *there, N bits)
+{
+    const N least = ~bits;
+    return (bits > now(&there->most)) | (least > now(&there->least));
+}
+
+__device__ bool is_news(const sonde_patch_slot *s, word bits, word complement)
+{
+    return ((bits & ~now(&s->any)) != 0) | ((complement & ~now(&s->gone)) != 0);
+}
+
+__device__ bool brings(const sonde_patch_slot *s, const small &, const unsigned char *at, uint32_t bytes)
+{
+    const uint32_t bits = bytes_at(at, bytes), complement = ~bits;
+    return is_news(s, bits, complement) | is_beyond(&s->part[bits >> (8 * bytes - 1) & 1], bits);
+}
+
+__device__ bool brings(const sonde_patch_slot *s, const large &, const unsigned char *at, uint32_t bytes)
+{
+    bool is = false;
+#pragma unroll 1
+    for (uint32_t i = 0; i < bytes; i += 8) {
+        const word bits = word_at(at + i);
+        const uint32_t low = static_cast<uint32_t>(bits), high = static_cast<uint32_t>(bits >> 32);
+        is |= is_news(s, bits, ~bits) | is_beyond(&s->whole[high >> 31], bits) | is_beyond(&s->part[low >> 31], low) | is_beyond(&s->part[high >> 31], high);
+    }
+    return is;
+}
+
+template <typename S, typename N> __device__ void add(S (&to)[2], const extent<N> &e)
+{
+    raise(&to[0].most, e.most[0]);
+    raise(&to[1].most, e.most[1]);
+    raise(&to[0].least, e.least[0]);
+    raise(&to[1].least, e.least[1]);
+}
+
+__device__ void add(sonde_patch_slot *s, const small &k)
+{
+    set_bits(&s->any, k.any);
+    set_bits(&s->gone, k.gone);
+    add(s->part, k.part);
+}
+
+__device__ void add(sonde_patch_slot *s, const large &k)
+{
+    set_bits(&s->any, k.any);
+    set_bits(&s->gone, k.gone);
+    add(s->part, k.part);
+    add(s->whole, k.whole);
+}
+
+/* The whole warp: each thread with what it accesses at its address, which is so many bytes at `at`. Those who bring nothing new are
+ * but counted: nearly all. */
+template <typename K> __device__ void found(const sonde_patch_launch *l, uint64_t code, uint64_t address, const unsigned char *at, uint32_t bytes)
+{
+    const unsigned active = __activemask(), lane = lane_here();
+#pragma unroll 1
+    for (unsigned left = active; left;) {
+        const int speaker = __ffs(left) - 1;
+        const bool speaks = lane == static_cast<unsigned>(speaker);
+        const span s = span_of(l, __shfl_sync(active, static_cast<word>(address), speaker));
+        const bool mine = address >= s.first && address < s.end;
+        sonde_patch_slot *slot = speaks ? slot_of(reinterpret_cast<sonde_patch_table *>(l->table), code, static_cast<uint64_t>(l->operation) << 32 | s.object) : nullptr;
+        slot = reinterpret_cast<sonde_patch_slot *>(__shfl_sync(active, reinterpret_cast<word>(slot), speaker));
+        K k = {};
+        const unsigned news = __ballot_sync(active, slot && mine && brings(slot, k, at, bytes));
+        if (news) {
+            gather(k, at, bytes);
+            k = of_warp(k, news, active);
+            if (speaks)
+                add(slot, k);
+        }
+        const word elements = sum(active, mine ? (bytes < 8 ? 1 : bytes / 8) : 0);
+        if (speaks && slot) {
+            __builtin_assume(__isGlobal(slot));
+            atomicAdd(reinterpret_cast<word *>(&slot->elements), elements);
+        }
+        left &= ~(__ballot_sync(active, mine) | 1u << speaker);
+    }
+}
+
 __device__ void access(const sonde_patch_launch *l, uint64_t pc, uint64_t address, uint32_t bytes, const void *from, bool store)
 {
     const unsigned char *at = static_cast<const unsigned char *>(from);
     const uint32_t element = bytes < 8 ? bytes : 8;
     const uint64_t code = pc | static_cast<uint64_t>(store) << SONDE_PATCH_STORE | static_cast<uint64_t>(element) << SONDE_PATCH_BYTES;
-    if (element < 8) {
-        const uint32_t bits = bytes_at(at, bytes), unused = 32 - 8 * bytes;
-        kept<uint32_t> k = {};
-        keep(k, bits, static_cast<uint32_t>(static_cast<int32_t>(bits << unused) >> unused) ^ 0x80000000u);
-        found(l, code, address, k);
-        return;
-    }
-    kept<word> k = {};
-#pragma unroll 1
-    for (uint32_t i = 0; i < bytes; i += 8) {
-        const word bits = word_at(at + i);
-        keep(k, bits, bits ^ 1ull << 63);
-    }
-    found(l, code, address, k);
+    if (element < 8)
+        found<small>(l, code, address, at, bytes);
+    else
+        found<large>(l, code, address, at, bytes);
 }
 
 /* Null: nothing, or what is not Sonde's, which is not touched. */

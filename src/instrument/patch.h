@@ -7,8 +7,10 @@
  * Which object: the memory that the program has allocated, as ranges in the order of their addresses. What lies in none
  * has object 0: variables of modules, memory of the device's own heap.
  *
- * The types of machine code are not known: values are bits, and numbers are signed integers. An access of 16 bytes is one to two
- * elements of 8: equal floats, zeros and equal doubles stay equal so.
+ * The types of machine code are not known: values are bits. An access of 16 bytes is two elements of 8: equal floats, zeros and equal
+ * doubles stay equal so. So that the least and the most can be told when the type is known (analyze/symbols/types.c), they are kept of
+ * elements whose first bit is 0 and of those whose first bit is 1 by themselves, as numbers without a sign: integers of either kind
+ * and floats are each in order there, one of them backwards. Elements of 8 bytes may be two of 4: their halves are kept, too.
  */
 #ifndef SONDE_INSTRUMENT_PATCH_H
 #define SONDE_INSTRUMENT_PATCH_H
@@ -28,6 +30,13 @@ enum { /* bits of sonde_patch_slot.code above the program counter */
        SONDE_PATCH_BYTES = 56, /* of an element */
 };
 
+struct sonde_patch_ends8 {
+    uint64_t most, least; /* the complement of the least, so that both only grow */
+};
+struct sonde_patch_ends4 {
+    uint32_t most, least;
+};
+
 struct sonde_patch_slot {
     uint64_t tag;      /* never 0: of who and where */
     uint64_t code;     /* program counter, SONDE_PATCH_*; 0: still being made */
@@ -35,8 +44,8 @@ struct sonde_patch_slot {
     uint64_t elements;
     uint64_t any;      /* OR of all elements, */
     uint64_t gone;     /* and of their complements */
-    uint64_t most;     /* the most element as a number, and the most of what is as far below all bits as an element is above none: */
-    uint64_t least;    /* sonde__patch_seen undoes both */
+    struct sonde_patch_ends8 whole[2]; /* by the first bit, of elements of 8 bytes, */
+    struct sonde_patch_ends4 part[2];  /* and of their halves; of smaller elements themselves */
 };
 
 struct sonde_patch_range { /* of memory: an object */
@@ -68,9 +77,12 @@ struct sonde_patch_seen {
     uint32_t operation, object;
     bool store;
     uint8_t bytes;
-    uint32_t row;    /* the caller's */
+    uint32_t row, bits_row; /* the caller's */
     uint64_t elements, any, all;
-    int64_t least, most;
+    int64_t least, most;    /* as signed integers */
+    struct sonde_patch_extent {
+        uint64_t least, most; /* least above most: none */
+    } whole[2], half[2];      /* by the first bit: of the elements, and of halves of elements of 8 bytes */
 };
 
 struct sonde_patch_all { /* all 0: none */

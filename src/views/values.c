@@ -155,7 +155,7 @@ static void say_bits(struct sonde_text *text, const struct sonde_value_accessed 
 
 static void say_number(struct sonde_text *text, const struct sonde_value_accessed *a, int64_t number)
 {
-    if (sonde_value_is_real(a))
+    if (sonde_value_is_told_as_real(a))
         sonde_text_format(text, "%.9g", sonde_value_number(a, number));
     else if (a->type == SONDE_ELEMENT_BITS && (number < INT16_MIN || number > UINT16_MAX))
         say_bits(text, a, number);

@@ -117,6 +117,31 @@ class Doctor(InFolder):
         self.assertRegex(check(answer, "CUDA recording")["text"], "^3 operations enqueued, 0 recorded")
         self.assertIn("/a/tool.so", check(answer, "other CUDA tool")["text"])
 
+    def test_what_values_of_machine_code_need(self):
+        """The Sanitizer's library and nvdisasm, in each place where they are sought; and what to do without."""
+        def made(path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write("#!/bin/sh\n")
+            os.chmod(path, 0o755)
+            return path
+        driver = self.cuda("#define INIT 0\n")
+        library = made(self.folder + "/toolkit/compute-sanitizer/libsanitizer-public.so")
+        of_toolkit, of_package = made(self.folder + "/toolkit/bin/nvdisasm"), made(self.folder + "/venv/lib/python3.11/site-packages/nvidia/cu13/bin/nvdisasm")
+        places = [({"SONDE_NVDISASM": of_toolkit}, of_toolkit), ({"PATH": self.folder + "/toolkit/bin:" + os.environ["PATH"]}, of_toolkit)]
+        if not shutil.which("nvdisasm"):
+            places.append(({"CUDA_HOME": self.folder + "/toolkit"}, of_toolkit))
+            if not glob.glob("/usr/local/cuda*/bin/nvdisasm"):
+                places.append(({"VIRTUAL_ENV": self.folder + "/venv", "CUDA_HOME": "", "CUDA_PATH": ""}, of_package))
+        for place, path in places:
+            self.assertEqual(check(doctor(**driver, **place)[1], "nvdisasm")["text"], path)
+        self.assertEqual(check(doctor(**driver, SONDE_SANITIZER=library)[1], "Compute Sanitizer")["text"], library)
+        self.assertEqual(check(doctor(**driver, CUDA_HOME=self.folder + "/toolkit")[1], "Compute Sanitizer")["text"], library)
+        without = doctor(**driver, SONDE_NVDISASM="/nonexistent", SONDE_SANITIZER="/nonexistent")[1]
+        self.assertEqual(check(without, "nvdisasm")["fix"], "pip install nvidia-cuda-nvdisasm")
+        self.assertIn("SONDE_SANITIZER names /nonexistent, which cannot be read", check(without, "Compute Sanitizer")["text"])
+        self.assertIn("pip install nvidia-cuda-sanitizer-api ", check(without, "Compute Sanitizer")["fix"])
+
     INJECTING = """#include <dlfcn.h>
 #define INIT (inject(), 0)
 static void inject(void)

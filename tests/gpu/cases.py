@@ -473,20 +473,26 @@ def check_values(m):
 def check_machine(launches, looked_at):
     def check(m):
         n, of = 4096, lambda kernel: [p[:1] + p[2:] for p in patterns_of(m, kernel)]
-        same = "all are 0x4020000040200000, as a double 8.00000191"
+        typed = not any("nvdisasm was not found" in note for note in m.notes())
+        same = "all are 2.5" if typed else "all are 0x4020000040200000, as a double 8.00000191"
         yield equal("read_zeros", of("read_zeros"), [("single_zero", 1.0, looked_at * n * 4, 4, "all are zero", True)])
-        yield equal("read_same", of("read_same"), [("single_value", 1.0, n * 4, 4, "all are 0x40200000, as a float 2.5", True)])
-        yield equal("read_wide", of("read_wide"), [("single_value", 1.0, n * 8, 8, "all are 0x3fb999999999999a, as a double 0.1", True)])
-        yield equal("read_vectors", of("read_vectors"), [("single_value", 1.0, n * 16, 8, same, True)])
+        yield equal("read_same", of("read_same"), [("single_value", 1.0, n * 4, 4, "all are 2.5" if typed else "all are 0x40200000, as a float 2.5", True)])
+        yield equal("read_wide", of("read_wide"), [("single_value", 1.0, n * 8, 8, "all are 0.1" if typed else "all are 0x3fb999999999999a, as a double 0.1", True)])
+        if typed:
+            yield equal("read_fitting", of("read_fitting"), [("heavy_type", 1.0, n * 8, 8, "1 to 1024.75: float would do", True)])
+            yield equal("read_small", of("read_small"), [("heavy_type", 1.0, n * 4, 4, "-3 to 117: int8_t would do", True)])
+            yield equal("read_near", [p[:4] for p in of("read_near")], [("approximate", 1.0, n * 4, 4)])
+        yield equal("read_vectors", of("read_vectors"), [("single_value", 1.0, n * 16, 4 if typed else 8, same, True)])
         yield equal("some_threads", of("some_threads"), [("single_value", 1.0, 410 * 4, 4, "all are 7", True)])
-        yield equal("read_either", of("read_either"), [("single_zero", 1.0, 1366 * 4, 4, "all are zero", True)])
+        either = [("heavy_type", 1.0, 2730 * 4, 4, "-3 to 117: int8_t would do", True)] if typed else []
+        yield equal("read_either", of("read_either"), either + [("single_zero", 1.0, 1366 * 4, 4, "all are zero", True)])
         yield equal("read_variable", of("read_variable"), [("single_value", 1.0, n * 4, 4, "all are 3", True)])
         coverage = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"], c["reason"]) for c in m.view("values")["coverage"]}
         left_out = None if looked_at == launches else "not of those that --values-sample chose"
         yield equal("coverage", coverage, {
             **{k: ("sanitizer", 1, 1, None) for k in MACHINE if k.startswith(("read", "some"))}, "read_zeros": ("sanitizer", launches, looked_at, left_out),
             "captured": ("none", 3, 0, "it was captured for a graph")})
-        yield equal("operations without times", m.view("ledger")["no_times"], sum(m.kernels().values()) + 6 + 8)
+        yield equal("operations without times", m.view("ledger")["no_times"], sum(m.kernels().values()) + 8 + 11)
         yield "it is said that there are none", any("no device times" in note for note in m.notes()), str(m.notes())
     return check
 
@@ -603,8 +609,9 @@ def check_alike(m):
 UNCHANGED = {"write_same": 22, "write_half": 4, "add_some": 1, "write_vector": 1, "write_bytes": 1, "write_mixed": 1, "write_twice": 1,
              "write_indirect": 1, "needs_variable": 1, "uses_all": 1, "from_buffer": 1, "write_both": 1, "only_reads": 1}
 REPLAYED = {"make": 7, "only_reads": 5, "fill_with": 9, "indirect": 1}
-MACHINE = {"read_zeros": 5, "read_same": 1, "read_wide": 1, "read_vectors": 1, "some_threads": 1, "read_either": 1, "read_variable": 1, "captured": 3}
-MACHINE_COPIES = {"write": (5, 3 * 16384 + 65536 + 32768), "fill": (1, 32768), "read": (8, 7 * 16384 + 32768)}
+MACHINE = {"read_zeros": 5, "read_same": 1, "read_wide": 1, "read_fitting": 1, "read_small": 1, "read_near": 1, "read_vectors": 1, "some_threads": 1,
+           "read_either": 1, "read_variable": 1, "captured": 3}
+MACHINE_COPIES = {"write": (7, 4 * 16384 + 65536 + 2 * 32768), "fill": (1, 32768), "read": (11, 9 * 16384 + 2 * 32768)}
 VALUES = {"read_zeros": 5, "read_same": 1, "read_small": 1, "read_wide": 1, "read_near": 1, "some_threads": 1, "needs_variable": 1,
           "much_shared": 1, "captured": 3, "read_often": 6, "read_ramp": 6, "read_seldom": 12, "read_bent": 12, "read_often_once": 1,
           "read_ramp_once": 1}

@@ -1,4 +1,5 @@
 /* play.c - a program with kernels whose accesses are known, on the driver that is made up. play [LAUNCHES] */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,9 @@ enum { N = 64,
        PC = 0x100 };
 #define CODE 0x7f0000000000ull
 
-static struct made_access access_of(unsigned at, unsigned bytes, unsigned flags, unsigned mask)
+static struct made_access access_of(int at, unsigned bytes, unsigned flags, unsigned mask)
 {
-    return (struct made_access){.pc = CODE + PC + at * 16, .bytes = bytes, .flags = flags, .mask = mask};
+    return (struct made_access){.pc = CODE + (uint64_t)(PC + at * 16), .bytes = bytes, .flags = flags, .mask = mask};
 }
 
 /* Each thread of two full warps reads 4 bytes of one and writes 4 of the other: its own number, less 10. */
@@ -56,6 +57,65 @@ static void write_same(void *data, void **parameters)
     }
 }
 
+/* Which instruction of its kernel an access is: MADE_PLACES has them in order, of a kernel that is not of run.py's making. */
+static int place_of(unsigned access)
+{
+    const char *at = getenv("MADE_PLACES");
+    for (unsigned i = 0; at && i < access; i++)
+        at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL;
+    return at ? (int)strtol(at, NULL, 10) - PC / 16 : 5 + (int)access;
+}
+
+/* A warp's access, each thread to its own elements. */
+static void access_all(void *data, unsigned at, unsigned bytes, unsigned flags, uint64_t address, const void *values)
+{
+    struct made_access a = access_of(place_of(at), bytes, flags, ~0u);
+    for (unsigned lane = 0; lane < 32; lane++) {
+        a.address[lane] = address + bytes * lane;
+        if (values)
+            memcpy(a.value[lane], (const char *)values + bytes * lane, bytes);
+    }
+    if (data)
+        made_warp(data, 1, &a);
+}
+
+/* Loads of doubles that a float holds, of floats that are nearly one, of vectors of four small integers, of large numbers without a sign, of
+ * doubles of which one is infinite; a store of vectors of two floats that are nearly one, and below 0. run.py has the code. */
+static void typed(void *data, void **parameters)
+{
+    float below[32][2];
+    for (int i = 0; i < 64; i++)
+        below[i / 2][i % 2] = -3.f - (float)i * 1e-6f;
+    access_all(data, 0, 8, SANITIZER_MEMORY_DEVICE_FLAG_READ, *(const CUdeviceptr *)parameters[0], NULL);
+    access_all(data, 1, 4, SANITIZER_MEMORY_DEVICE_FLAG_READ, *(const CUdeviceptr *)parameters[1], NULL);
+    access_all(data, 2, 16, SANITIZER_MEMORY_DEVICE_FLAG_READ, *(const CUdeviceptr *)parameters[2], NULL);
+    access_all(data, 3, 8, SANITIZER_MEMORY_DEVICE_FLAG_WRITE, *(const CUdeviceptr *)parameters[3], below);
+    access_all(data, 4, 4, SANITIZER_MEMORY_DEVICE_FLAG_READ, *(const CUdeviceptr *)parameters[4], NULL);
+    access_all(data, 5, 8, SANITIZER_MEMORY_DEVICE_FLAG_READ, *(const CUdeviceptr *)parameters[5], NULL);
+}
+
+static void launch_typed(CUstream stream)
+{
+    static struct made_kernel kernel = {"typed", typed};
+    CUdeviceptr wide, near, small, below, large, infinite;
+    cuMemAlloc_v2(&wide, 32 * 8);
+    cuMemAlloc_v2(&near, 32 * 4);
+    cuMemAlloc_v2(&small, 32 * 16);
+    cuMemAlloc_v2(&below, 32 * 8);
+    cuMemAlloc_v2(&large, 32 * 4);
+    cuMemAlloc_v2(&infinite, 32 * 8);
+    for (int i = 0; i < 32; i++) {
+        ((double *)(uintptr_t)wide)[i] = i % 2 ? 1 + i * 0.25 : 100.0 + i;
+        ((float *)(uintptr_t)near)[i] = 1 + (float)i * 1e-6f;
+        ((uint32_t *)(uintptr_t)large)[i] = UINT32_MAX - (uint32_t)i;
+        ((double *)(uintptr_t)infinite)[i] = i ? i : (double)INFINITY;
+    }
+    for (int i = 0; i < 128; i++)
+        ((int32_t *)(uintptr_t)small)[i] = i % 121 - 3;
+    void *parameters[] = {&wide, &near, &small, &below, &large, &infinite};
+    cuLaunchKernel((CUfunction)(void *)&kernel, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL);
+}
+
 /* A kernel of a graph that is launched twice. */
 static void launch_graph(CUstream stream, void **parameters)
 {
@@ -94,6 +154,8 @@ int main(int argc, char **argv)
     cuMemcpyDtoHAsync_v2(bytes, numbers, N * 4, stream);
     cuStreamSynchronize(stream);
     cuMemFree_v2(third);
+    if (getenv("MADE_CODE"))
+        launch_typed(stream);
     printf("patched %d switches %u unset %u\n", made_patched, made_switches, made_unset);
     return 0;
 }

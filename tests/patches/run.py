@@ -6,7 +6,9 @@
 import argparse
 import json
 import os
+import re
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -43,6 +45,114 @@ def require(what, found, expected):
     return found == expected
 
 
+# What the kernel `typed` of play.c would be as machine code.
+CODE = """
+//--------------------- .text.typed          --------------------------
+\t.section\t.text.typed,"ax",@progbits
+typed:
+.text.typed:
+        /*0000*/                   FADD R12, R0, R1 ;
+        /*0010*/                   FADD R13, R0, R1 ;
+        /*0150*/                   LDG.E.64 R4, [R2.64] ;
+        /*0160*/                   LDG.E R6, [R2.64] ;
+        /*0170*/                   LDG.E.128 R8, [R2.64] ;
+        /*0180*/                   STG.E.64 [R2.64], R12 ;
+        /*0190*/                   LDG.E R14, [R2.64] ;
+        /*01a0*/                   LDG.E.64 R16, [R2.64] ;
+        /*01b0*/                   DADD R20, R4, R16 ;
+        /*01c0*/                   FMUL R22, R6, R6 ;
+        /*01d0*/                   IMAD R23, R8, R9, R10 ;
+        /*01e0*/                   IMAD R24, R11, R9, R8 ;
+        /*01f0*/                   ISETP.GT.U32.AND P0, PT, R14, c[0x0][0x160], PT ;
+        /*0200*/                   EXIT ;
+"""
+
+
+def cubin():
+    """An ELF file with two symbols, of which the second is the kernel."""
+    names, strings = b"\0.text.typed\0.symtab\0.strtab\0", b"\0typed\0other\0"
+    symbols = bytes(24) + struct.pack("<IBBHQQ", 7, 2, 0, 1, 0, 0) + struct.pack("<IBBHQQ", 1, 0x12, 0x10, 1, 0, 32)
+    parts, at = [], 64
+    for part in (bytes(32), symbols, strings, names):
+        parts.append((at, part))
+        at += (len(part) + 7) // 8 * 8
+    heads = bytes(64)
+    for (where, part), (name, kind, flags, link, entry) in zip(parts, ((1, 1, 6, 0, 0), (13, 2, 0, 3, 24), (21, 3, 0, 0, 0), (21, 3, 0, 0, 0))):
+        heads += struct.pack("<IIQQQQIIQQ", name, kind, flags, 0, where, len(part), link, 1, 8, entry)
+    head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 2, 190, 1, 0, 0, at, 0, 64, 0, 0, 64, 5, 4)
+    body = b"".join(part + bytes(-len(part) % 8) for _, part in parts)
+    return head + body + heads
+
+
+# The same, for NVIDIA's own tools: accesses in the order of play.c.
+PTX = """.version 8.8
+.target sm_90
+.address_size 64
+.visible .entry typed(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3, .param .u64 p4, .param .u64 p5)
+{
+    .reg .b64 %a<6>;
+    .reg .f64 %d<3>;
+    .reg .f32 %f<3>;
+    .reg .b32 %r<8>;
+    .reg .pred %p;
+    ld.param.u64 %a0, [p0]; ld.param.u64 %a1, [p1]; ld.param.u64 %a2, [p2]; ld.param.u64 %a3, [p3]; ld.param.u64 %a4, [p4]; ld.param.u64 %a5, [p5];
+    ld.global.f64 %d0, [%a0];
+    ld.global.f32 %f0, [%a1];
+    ld.global.v4.s32 {%r0, %r1, %r2, %r3}, [%a2];
+    ld.global.u32 %r4, [%a4];
+    ld.global.f64 %d1, [%a5];
+    add.f64 %d2, %d0, %d1;
+    st.global.f64 [%a0+256], %d2;
+    mad.lo.s32 %r5, %r0, %r1, %r2;
+    mad.lo.s32 %r6, %r5, %r3, %r0;
+    setp.lt.u32 %p, %r4, %r6;
+    selp.u32 %r7, %r6, 77, %p;
+    st.global.u32 [%a2+512], %r7;
+    mul.f32 %f1, %f0, %f0;
+    add.f32 %f2, %f1, %f0;
+    st.global.v2.f32 [%a3], {%f1, %f2};
+    ret;
+}
+"""
+OPCODES = (r"LDG\.E\.64 ", r"LDG\.E ", r"LDG\.E\.128 ", r"STG\.E\.64 .*\[R\d+\.64\],", r"LDG\.E ", r"LDG\.E\.64 ")
+
+
+def assembled(options):
+    """NVIDIA's nvdisasm, code for it, and where its accesses are; None without tools. Of two alike either may be the first: of one type they are."""
+    tools = [os.path.join(options.tools or "", name) for name in ("ptxas", "nvdisasm")]
+    if not all(os.access(tool, os.X_OK) for tool in tools):
+        return None
+    ptx, code = (os.path.join(options.work, name) for name in ("typed.ptx", "typed.cubin"))
+    with open(ptx, "w", encoding="ascii") as out:
+        out.write(PTX)
+    subprocess.run([tools[0], "-arch=sm_90", "-o", code, ptx], check=True)
+    text = subprocess.run([tools[1], "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
+    said = re.findall(r"/\*([0-9a-f]{4})\*/ +((?:LDG|STG)[^;]*)", text)
+    uses = {int(at, 16) // 16: what for at, what in said}
+    orders = re.findall(r"ISETP[^;]*U32[^;]*", text)
+    unsigned = {re.search(r" (R\d+),", what).group(1) for at, what in uses.items() if re.match(r"LDG\.E ", what)} & set(re.findall(r"R\d+", orders[0]))
+    def place(pattern, wanted):
+        return next(at for at, what in uses.items() if re.match(pattern, what) and wanted(what))
+    def is_ordered(what):
+        return re.search(r" (R\d+),", what).group(1) in unsigned
+    return tools[1], code, [place(OPCODES[0], bool), place(OPCODES[1], lambda w: not is_ordered(w)), place(OPCODES[2], bool),
+                            place(r"STG\.E\.64 ", lambda w: "+0x" not in w), place(OPCODES[4], is_ordered),
+                            [at for at, what in uses.items() if re.match(OPCODES[5], what)][-1]]
+
+
+def disassembler(options):
+    """It is given what the program has loaded, and the number of the kernel's symbol."""
+    code, text, path = (os.path.join(options.work, name) for name in ("made.cubin", "made.txt", "nvdisasm"))
+    with open(code, "wb") as out:
+        out.write(cubin())
+    with open(text, "w", encoding="ascii") as out:
+        out.write(CODE)
+    with open(path, "w", encoding="ascii") as out:
+        out.write(f'#!/bin/sh\n[ "$1 $2 $3 $4" = "-c -ndf -fun 2" ] && cmp -s "$5" {code} && cat {text}\n')
+    os.chmod(path, 0o700)
+    return code, path
+
+
 SAME = "all are 0x4004000000000000, as a double 2.5"
 WRITES = [("write_same", "single_value", 16, 8, 1.0, SAME), ("write_same", "single_value", 80, 8, 1.0, SAME),
           ("write_same", "single_value", 96, 8, 0.286, SAME), ("write_same", "single_zero", 240, 8, 0.714, "all are zero")]
@@ -67,12 +177,13 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("sonde", "programs", "work"):
         parser.add_argument("--" + name, required=True)
+    parser.add_argument("--tools", help="folder of ptxas and nvdisasm, if there is one")
     options = parser.parse_args()
     os.makedirs(options.work, exist_ok=True)
     options.sonde = with_patches(options)
     held = []
 
-    said, view = record(options, "all")
+    said, view = record(options, "all", SONDE_NVDISASM="/nonexistent")
     ledger = view("ledger")
     held += [
         require("the module stays patched", said, "patched 1 switches 1 unset 0"),
@@ -83,7 +194,34 @@ def main():
         require("without times", ledger["no_times"], 9),
         require("bytes", {c["kind"]: c["bytes"] for c in view("copies")}, {"read": 256, "write": 256, "fill": 256}),
         require("it is said", any("no device times" in n for n in notes(view)), True),
+        require("what is to be installed", any("nvdisasm was not found: pip install" in n for n in notes(view)), True),
     ]
+
+    of_types = [("typed", "approximate", 128, 4, 1.0, "1 to 1.00003099: the same with 10 bits of mantissa"),
+                ("typed", "approximate", 256, 4, 1.0, "-3.00006294 to -3: the same with 10 bits of mantissa"),
+                ("typed", "heavy_type", 256, 8, 1.0, "1 to inf: float would do"),
+                ("typed", "heavy_type", 256, 8, 1.0, "1.25 to 130: float would do"),
+                ("typed", "heavy_type", 512, 4, 1.0, "-3 to 117: int8_t would do")]
+    real = assembled(options)
+    if real:
+        said, view = record(options, "assembled", SONDE_NVDISASM=real[0], MADE_CODE=real[1], MADE_PLACES=",".join(map(str, real[2])))
+        held += [require("patterns of types, of NVIDIA's tools", [p for p in patterns(view) if p[0] == "typed"], of_types),
+                 require("no note of them", any("nvdisasm" in n for n in notes(view)), False)]
+    else:
+        print("skipped: no ptxas and nvdisasm, which come from PyPI")
+    code, path = disassembler(options)
+    said, view = record(options, "typed", MADE_CODE=code, SONDE_NVDISASM=path)
+    held += [
+        require("patterns of types", [p for p in patterns(view) if p[0] == "typed"], of_types),
+        require("exact", sorted(p["exact"] for o in view("values")["objects"] for p in o["patterns"] if p["operation"] == "typed"), [False] + 4 * [True]),
+        require("nothing else is said", any("nvdisasm" in n for n in notes(view)), False),
+    ]
+    held += [require("whose code is missing", any("it was not kept: " in n for n in notes(view)), True)]
+    with open(path, "w", encoding="ascii") as out:
+        out.write("#!/bin/sh\nexit 3\n")
+    said, view = record(options, "unread", MADE_CODE=code, SONDE_NVDISASM=path)
+    held += [require("nvdisasm fails", any(f"{path} could not read it" in n for n in notes(view)), True),
+             require("nothing is made up", [p for p in patterns(view) if p[0] == "typed"], [])]
 
     said, view = record(options, "sampled", ["30"])
     held += [

@@ -48,6 +48,11 @@ T __shfl_sync(unsigned, T value, int from)
     return other;
 }
 
+static inline int __popc(unsigned bits)
+{
+    return __builtin_popcount(bits);
+}
+
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int distance)
 {
@@ -76,9 +81,10 @@ static inline void atomicOr(word_here *at, word_here value)
 {
     __atomic_fetch_or(at, value, __ATOMIC_SEQ_CST);
 }
-static inline void atomicMax(word_here *at, word_here value)
+template <typename N>
+void atomicMax(N *at, N value)
 {
-    word_here now = __atomic_load_n(at, __ATOMIC_SEQ_CST);
+    N now = __atomic_load_n(at, __ATOMIC_SEQ_CST);
     while (now < value && !__atomic_compare_exchange_n(at, &now, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         ;
 }

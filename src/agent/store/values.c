@@ -270,3 +270,37 @@ void sonde_value_access_seen(uint32_t id, const struct sonde_value_seen *seen)
     }
     sonde__unlock(&sonde__agent.table_lock);
 }
+
+uint32_t sonde_value_bits_add(uint32_t access)
+{
+    uint32_t id = 0;
+    if (!access || !sonde__agent_here())
+        return 0;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_bits *row = ROW_ADD(BITS, struct sonde_row_bits, &id);
+    if (row) {
+        *row = (struct sonde_row_bits){.access = access, .least = UINT64_MAX, .least_set = UINT64_MAX};
+        sonde__row_commit(SONDE_TABLE_BITS);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    return row ? id : 0;
+}
+
+void sonde_value_bits_seen(uint32_t id, const struct sonde_value_bits *bits)
+{
+    if (!id || !sonde__agent_here())
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_bits *row = sonde__table_find(SONDE_TABLE_BITS, sizeof *row, id);
+    if (row) {
+        row->least = bits->whole[0].least;
+        row->most = bits->whole[0].most;
+        row->least_set = bits->whole[1].least;
+        row->most_set = bits->whole[1].most;
+        row->least4 = (uint32_t)bits->half[0].least;
+        row->most4 = (uint32_t)bits->half[0].most;
+        row->least4_set = (uint32_t)bits->half[1].least;
+        row->most4_set = (uint32_t)bits->half[1].most;
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+}

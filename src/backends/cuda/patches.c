@@ -433,16 +433,24 @@ void sonde__patches_after(bool made)
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */
 
-static uint32_t number_of(const struct sonde_patch_seen *s)
+static const struct sonde_patched_kernel *kernel_for(const struct sonde_patch_seen *s)
 {
     uint64_t known = 0;
-    const struct sonde_patched_kernel *k = sonde__shared_map_get(&code_of, s->operation, &known) ? (const void *)(uintptr_t)known : NULL;
+    return sonde__shared_map_get(&code_of, s->operation, &known) ? (const void *)(uintptr_t)known : NULL;
+}
+
+static uint32_t number_of(const struct sonde_patch_seen *s)
+{
+    const struct sonde_patched_kernel *k = kernel_for(s);
     const bool within = k && s->pc >= k->pc && s->pc - k->pc < k->bytes;
     return within ? (uint32_t)((s->pc - k->pc) / INSTRUCTION) : ELSEWHERE | (uint32_t)(s->pc / INSTRUCTION);
 }
 
-static void tell(struct sonde_patch_seen *s)
+/* False: its launch has not returned yet, so that it is not known where its code is; unless there is no other time. */
+static bool tell(struct sonde_patch_seen *s, bool last)
 {
+    if (!s->row && !last && !kernel_for(s))
+        return false;
     const struct sonde_value_access access = {
         .operation = s->operation,
         .object = s->object,
@@ -452,9 +460,16 @@ static void tell(struct sonde_patch_seen *s)
         .element_bytes = s->bytes,
     };
     const struct sonde_value_seen seen = {.elements = s->elements, .any = s->any, .all = s->all, .least = s->least, .most = s->most};
-    if (!s->row)
-        s->row = sonde_value_access_add(&access);
+    struct sonde_value_bits bits;
+    for (unsigned set = 0; set < 2; set++) {
+        bits.whole[set] = (struct sonde_value_extent){s->whole[set].least, s->whole[set].most};
+        bits.half[set] = (struct sonde_value_extent){s->half[set].least, s->half[set].most};
+    }
+    if (!s->row && (s->row = sonde_value_access_add(&access)))
+        s->bits_row = sonde_value_bits_add(s->row);
     sonde_value_access_seen(s->row, &seen);
+    sonde_value_bits_seen(s->bits_row, &bits);
+    return true;
 }
 
 static void read_context(struct sonde_cuda_place *place, bool last)
@@ -471,11 +486,13 @@ static void read_context(struct sonde_cuda_place *place, bool last)
             sonde_note("values: what some kernels found could not be read from the device");
         return;
     }
+    bool told = true;
     for (uint32_t i = 0; i < c->all.count; i++)
-        tell(&c->all.seen[i]);
+        told &= tell(&c->all.seen[i], last);
     if (c->host->lost && sonde__once(&said))
         sonde_note("values: more accesses and objects than their table holds: some were not looked at");
-    c->read_launches = launched;
+    if (told)
+        c->read_launches = launched;
 }
 
 void sonde__patches_read(bool last)

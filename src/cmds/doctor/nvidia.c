@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "analyze/model/runtimes.h"
+#include "analyze/symbols/nvdisasm.h"
 #include "base/number.h"
 #include "cmds/command.h"
 
@@ -221,6 +222,52 @@ void doctor_cure_recording(struct doctor *d, const json_t *answer, const char *n
         doctor_try(d, "unset CUDA_INJECTION64_PATH");
 }
 
+/* ---- what --values-engine=sanitizer needs --------------------------------------------------- */
+
+/* The file in these folders that sorts last; `rest` is below each. */
+static bool find_library(const char *folders, const char *rest, char *path, size_t size)
+{
+    char pattern[512];
+    glob_t found;
+    if (!folders || !*folders || snprintf(pattern, sizeof pattern, "%s/%slibsanitizer-public.so*", folders, rest) >= (int)sizeof pattern ||
+        glob(pattern, 0, NULL, &found) != 0)
+        return false;
+    snprintf(path, size, "%s", found.gl_pathv[found.gl_pathc - 1]);
+    globfree(&found);
+    return true;
+}
+
+/* As the backend seeks it (docs/cuda.md), but for what only a program tells: its own CUDA runtime and its loader's paths. */
+static void put_sanitizer(struct doctor *d)
+{
+    static const char below[] = "compute-sanitizer/";
+    const char *named = getenv("SONDE_SANITIZER");
+    char path[512] = "";
+    const bool is_named = named && *named;
+    if (is_named)
+        snprintf(path, sizeof path, "%s", named);
+    const bool is = is_named ? access(path, R_OK) == 0
+                             : find_library(getenv("CUDA_HOME"), below, path, sizeof path) || find_library(getenv("CUDA_PATH"), below, path, sizeof path) ||
+                                   find_library("/usr/local/cuda", below, path, sizeof path) || find_library("/usr/local/cuda-*", below, path, sizeof path);
+    if (is) {
+        doctor_put(d, "Compute Sanitizer", DOCTOR_FINE, "%s", path);
+        return;
+    }
+    doctor_put(d, "Compute Sanitizer", DOCTOR_NOTE, "%s%s%s: --values-engine=sanitizer needs libsanitizer-public.so", is_named ? "SONDE_SANITIZER names " : "",
+               is_named ? path : "not found", is_named ? ", which cannot be read" : "");
+    doctor_try(d, "pip install nvidia-cuda-sanitizer-api && export SONDE_SANITIZER=$(python3 -c 'import sysconfig; "
+                  "print(sysconfig.get_path(\"purelib\"))')/nvidia/cu13/compute-sanitizer/libsanitizer-public.so");
+}
+
+static void put_nvdisasm(struct doctor *d)
+{
+    char path[512];
+    const bool is = sonde_nvdisasm_find(path, sizeof path);
+    doctor_put(d, "nvdisasm", is ? DOCTOR_FINE : DOCTOR_NOTE, "%s", is ? path : "not found: with --values-engine=sanitizer types of values are not known");
+    if (!is)
+        doctor_try(d, "pip install nvidia-cuda-nvdisasm");
+}
+
 /* ---- who else is attached --------------------------------------------------------------- */
 
 static void put_environment(struct doctor *d)
@@ -295,6 +342,8 @@ void doctor_check_nvidia(struct doctor *d, const json_t *answer)
     put_devices(d, json_object_get(answer, "cuda_devices"));
     put_mig(d);
     put_rights(d);
+    put_sanitizer(d);
+    put_nvdisasm(d);
     put_environment(d);
     put_processes(d);
 }

@@ -20,6 +20,7 @@
 #include "analyze/model/totals.h"
 #include "analyze/symbols/code.h"
 #include "analyze/symbols/symbols.h"
+#include "analyze/symbols/types.h"
 #include "base/kinds.h"
 #include "base/number.h"
 #include "base/parallel.h"
@@ -83,9 +84,10 @@ static void forget_removed(struct closing *c)
 }
 
 /* Ranks of a job: several at once, and what they have in common once. */
-static void close_processes(struct closing *c, bool quiet)
+static void close_processes(struct closing *c, const struct record_options *options)
 {
-    c->progress = sonde_progress_begin("sonde: sealing, resolving symbols", quiet);
+    struct sonde_diag diag;
+    c->progress = sonde_progress_begin("sonde: sealing, resolving symbols", options->quiet);
     record_each_process(c->output, note_process, c);
     sonde_progress_expect(c->progress, c->ended.count);
     const uint64_t seal_ns = record_clock_ns();
@@ -104,6 +106,8 @@ static void close_processes(struct closing *c, bool quiet)
     sonde_vector_fini(&c->ended);
     if (!c->running && !c->failed) /* what cannot be removed stays */
         (void)sonde_code_trim(c->output, c->progress);
+    if (options->engine && !c->running && !c->failed && sonde_types_resolve(c->output, &diag) != SONDE_OK)
+        sonde_say_diag(&diag);
     c->timings->code_ns = record_clock_ns() - begin_ns;
     sonde_progress_end(c->progress);
 }
@@ -320,7 +324,7 @@ static bool finish(const struct record_options *options, const struct record_pat
 {
     struct closing closing = {.output = paths->output, .timings = timings};
     struct sonde_diag diag = {0};
-    close_processes(&closing, options->quiet);
+    close_processes(&closing, options);
 
     bool later = !closing.processes && record_still_running(paths->output, 0);
     if (!closing.processes && !later) {

@@ -87,6 +87,30 @@ static inline std::string module_path(const char *self)
 }
 
 #ifdef __CUDACC__
+/* `n` of them on the device, as `of` says. */
+template <typename T> static NOINLINE T *filled(int n, T (*of)(int))
+{
+    T *host = (T *)malloc(n * sizeof(T)), *device;
+    for (int i = 0; i < n; i++)
+        host[i] = of(i);
+    CK(cudaMalloc(&device, n * sizeof(T)));
+    CK(cudaMemcpy(device, host, n * sizeof(T), cudaMemcpyHostToDevice));
+    free(host);
+    return device;
+}
+
+/* All bytes that a kernel left there, as one number. */
+template <typename T> static void print(const char *name, const T *device, int n)
+{
+    unsigned char     *host = (unsigned char *)malloc(n * sizeof(T));
+    unsigned long long sum = 14695981039346656037ull;
+    CK(cudaMemcpy(host, device, n * sizeof(T), cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < n * sizeof(T); i++)
+        sum = (sum ^ host[i]) * 1099511628211ull;
+    printf("%s %016llx\n", name, sum);
+    free(host);
+}
+
 /* Waits on the device by its own clock. */
 static __device__ inline void wait_ns(uint64_t ns)
 {

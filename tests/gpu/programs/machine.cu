@@ -1,6 +1,6 @@
 /* machine.cu - kernels of which there is machine code only, as libraries have it; what they access follows from the source. machine [LAUNCHES]
  *
- * Nothing of their types is known then: a value is its bits.
+ * Their types are known from what the code does with values.
  */
 #include "common.h"
 
@@ -26,7 +26,27 @@ extern "C" __global__ void read_wide(const double *from, double *to)
     to[i] = from[i] / (i + 3);
 }
 
-/* Loads of 16 bytes: two elements of 8 each. */
+/* Doubles that a float holds. */
+extern "C" __global__ void read_fitting(const double *from, double *to)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i] / 3.0;
+}
+
+/* Integers that a byte holds. */
+extern "C" __global__ void read_small(const int *from, int *to)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i] * 19088743 + i;
+}
+
+extern "C" __global__ void read_near(const float *from, float *to)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i] * (float)(i * 0.123);
+}
+
+/* Loads of 16 bytes: of four elements each, if their type is known. */
 extern "C" __global__ void read_vectors(const float4 *from, float *to)
 {
     int    i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -58,29 +78,6 @@ extern "C" __global__ void read_variable(int *to)
 
 extern "C" __global__ void captured(int *p) { p[threadIdx.x] += 1; }
 
-template <typename T> static NOINLINE T *filled(T (*of)(int))
-{
-    T *host = (T *)malloc(N * sizeof(T)), *device;
-    for (int i = 0; i < N; i++)
-        host[i] = of(i);
-    CK(cudaMalloc(&device, N * sizeof(T)));
-    CK(cudaMemcpy(device, host, N * sizeof(T), cudaMemcpyHostToDevice));
-    free(host);
-    return device;
-}
-
-/* All bytes that a kernel left, as one number. */
-template <typename T> static void print(const char *name, const T *device)
-{
-    unsigned char     *host = (unsigned char *)malloc(N * sizeof(T));
-    unsigned long long sum = 14695981039346656037ull;
-    CK(cudaMemcpy(host, device, N * sizeof(T), cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < N * sizeof(T); i++)
-        sum = (sum ^ host[i]) * 1099511628211ull;
-    printf("%s %016llx\n", name, sum);
-    free(host);
-}
-
 static void graph(int *p)
 {
     cudaStream_t    s;
@@ -99,30 +96,38 @@ static void graph(int *p)
 int main(int argc, char **argv)
 {
     const int launches = argc > 1 ? atoi(argv[1]) : 5;
-    int      *zeros = filled<int>([](int) { return 0; });
-    int      *small = filled<int>([](int i) { return i % 121 - 3; });
+    int      *zeros = filled<int>(N, [](int) { return 0; });
+    int      *small = filled<int>(N, [](int i) { return i % 121 - 3; });
     int      *whole;
-    float    *same = filled<float>([](int) { return 2.5f; });
-    float4   *vectors = filled<float4>([](int) { return make_float4(2.5f, 2.5f, 2.5f, 2.5f); });
-    double   *wide = filled<double>([](int) { return 0.1; });
+    float    *same = filled<float>(N, [](int) { return 2.5f; });
+    float4   *vectors = filled<float4>(N, [](int) { return make_float4(2.5f, 2.5f, 2.5f, 2.5f); });
+    double   *wide = filled<double>(N, [](int) { return 0.1; });
+    double   *fitting = filled<double>(N, [](int i) { return 1.0 + i * 0.25; });
+    float    *near = filled<float>(N, [](int i) { return 1.0f + (float)i * 1e-7f; });
     CK(cudaMalloc(&whole, N * sizeof(double)));
     CK(cudaMemset(whole, 0, N * sizeof(double)));
     for (int k = 0; k < launches; k++)
         read_zeros<<<N / BLOCK, BLOCK>>>(zeros, whole);
-    print("zeros", whole);
+    print("zeros", whole, N);
     read_same<<<N / BLOCK, BLOCK>>>(same, (float *)whole);
-    print("same", whole);
+    print("same", whole, N);
     read_wide<<<N / BLOCK, BLOCK>>>(wide, (double *)whole);
-    print("wide", (double *)whole);
+    print("wide", (double *)whole, N);
+    read_fitting<<<N / BLOCK, BLOCK>>>(fitting, (double *)whole);
+    print("fitting", (double *)whole, N);
+    read_small<<<N / BLOCK, BLOCK>>>(small, whole);
+    print("small", whole, N);
+    read_near<<<N / BLOCK, BLOCK>>>(near, (float *)whole);
+    print("near", (float *)whole, N);
     read_vectors<<<N / BLOCK, BLOCK>>>(vectors, (float *)whole);
-    print("vectors", whole);
+    print("vectors", whole, N);
     some_threads<<<N / BLOCK, BLOCK>>>(whole);
-    print("some", whole);
+    print("some", whole, N);
     read_either<<<N / BLOCK, BLOCK>>>(zeros, small, whole);
-    print("either", whole);
+    print("either", whole, N);
     read_variable<<<N / BLOCK, BLOCK>>>(whole);
-    print("variable", whole);
+    print("variable", whole, N);
     graph(whole);
-    print("captured", whole);
+    print("captured", whole, N);
     return 0;
 }

@@ -119,29 +119,6 @@ extern "C" __global__ void much_shared(const int *from, int *to)
 
 extern "C" __global__ void captured(int *p) { p[threadIdx.x] += 1; }
 
-template <typename T> static T *filled(T (*of)(int), int n = N)
-{
-    T *host = (T *)malloc(n * sizeof(T)), *device;
-    for (int i = 0; i < n; i++)
-        host[i] = of(i);
-    CK(cudaMalloc(&device, n * sizeof(T)));
-    CK(cudaMemcpy(device, host, n * sizeof(T), cudaMemcpyHostToDevice));
-    free(host);
-    return device;
-}
-
-/* All bytes that a kernel left, as one number. */
-template <typename T> static void print(const char *name, const T *device, int n = N)
-{
-    unsigned char *host = (unsigned char *)malloc(n * sizeof(T));
-    unsigned long long sum = 14695981039346656037ull;
-    CK(cudaMemcpy(host, device, n * sizeof(T), cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < n * sizeof(T); i++)
-        sum = (sum ^ host[i]) * 1099511628211ull;
-    printf("%s %016llx\n", name, sum);
-    free(host);
-}
-
 static void graph(int *p)
 {
     cudaStream_t s;
@@ -159,27 +136,27 @@ static void graph(int *p)
 
 static void guessed(int *to)
 {
-    int *often = filled<int>([](int i) { return i % 10 < 7 ? 5 : mixed(i); });
-    int *seldom = filled<int>([](int i) { return i % 10 < 4 ? 5 : mixed(i); });
-    float *ramp = filled<float>([](int i) { return i % 16 == 5 ? (float)mixed(i) : 3.0f - 0.5f * (float)i; });
-    int *bent = filled<int>([](int i) { return i % 10 < 8 ? 7 - 3 * i : mixed(i); });
+    int *often = filled<int>(N, [](int i) { return i % 10 < 7 ? 5 : mixed(i); });
+    int *seldom = filled<int>(N, [](int i) { return i % 10 < 4 ? 5 : mixed(i); });
+    float *ramp = filled<float>(N, [](int i) { return i % 16 == 5 ? (float)mixed(i) : 3.0f - 0.5f * (float)i; });
+    int *bent = filled<int>(N, [](int i) { return i % 10 < 8 ? 7 - 3 * i : mixed(i); });
     for (int k = 0; k < TIMES; k++)
         read_ramp<<<N / BLOCK, BLOCK>>>(ramp, to);
-    print("ramp", to);
+    print("ramp", to, N);
     for (int k = 0; k < TIMES; k++)
         read_often<<<N / BLOCK, BLOCK>>>(often, to);
-    print("often", to);
+    print("often", to, N);
     for (int half = 0; half < 2; half++) { /* by the second it is known that they show nothing */
         for (int k = 0; k < TIMES; k++) {
             read_seldom<<<N / BLOCK, BLOCK>>>(seldom, to);
             read_bent<<<N / BLOCK, BLOCK>>>(bent, to);
         }
-        print("bent", to);
+        print("bent", to, N);
         usleep(half ? 0 : 1000000);
     }
-    int *often_many = filled<int>([](int i) { return i % 10 < 7 ? 5 : mixed(i); }, MANY);
-    int *ramp_many = filled<int>([](int i) { return 3 * i + 7; }, MANY);
-    int *to_many = filled<int>([](int) { return 0; }, MANY);
+    int *often_many = filled<int>(MANY, [](int i) { return i % 10 < 7 ? 5 : mixed(i); });
+    int *ramp_many = filled<int>(MANY, [](int i) { return 3 * i + 7; });
+    int *to_many = filled<int>(MANY, [](int) { return 0; });
     read_often_once<<<MANY / BLOCK, BLOCK>>>(often_many, to_many);
     print("often many", to_many, MANY);
     read_ramp_once<<<MANY / BLOCK, BLOCK>>>(ramp_many, to_many);
@@ -188,34 +165,34 @@ static void guessed(int *to)
 
 int main()
 {
-    int *zeros = filled<int>([](int) { return 0; });
-    int *small = filled<int>([](int i) { return i % 121 - 3; });
-    int *whole = filled<int>([](int) { return 0; });
-    float *same = filled<float>([](int) { return 2.5f; });
-    float *near = filled<float>([](int i) { return 1.0f + (float)turned(i) * 1e-7f; });
-    float *real = filled<float>([](int) { return 0.f; });
-    double *wide = filled<double>([](int i) { return 1.0 + turned(i) * 0.25; });
-    double *doubled = filled<double>([](int) { return 0.; });
+    int *zeros = filled<int>(N, [](int) { return 0; });
+    int *small = filled<int>(N, [](int i) { return i % 121 - 3; });
+    int *whole = filled<int>(N, [](int) { return 0; });
+    float *same = filled<float>(N, [](int) { return 2.5f; });
+    float *near = filled<float>(N, [](int i) { return 1.0f + (float)turned(i) * 1e-7f; });
+    float *real = filled<float>(N, [](int) { return 0.f; });
+    double *wide = filled<double>(N, [](int i) { return 1.0 + turned(i) * 0.25; });
+    double *doubled = filled<double>(N, [](int) { return 0.; });
     for (int k = 0; k < 5; k++)
         read_zeros<<<N / BLOCK, BLOCK>>>(zeros, whole);
-    print("zeros", whole);
+    print("zeros", whole, N);
     read_same<<<N / BLOCK, BLOCK>>>(same, real);
-    print("same", real);
+    print("same", real, N);
     read_small<<<N / BLOCK, BLOCK>>>(small, whole);
-    print("small", whole);
+    print("small", whole, N);
     read_wide<<<N / BLOCK, BLOCK>>>(wide, doubled);
-    print("wide", doubled);
+    print("wide", doubled, N);
     read_near<<<N / BLOCK, BLOCK>>>(near, real);
-    print("near", real);
+    print("near", real, N);
     some_threads<<<N / BLOCK, BLOCK>>>(whole);
-    print("some", whole);
+    print("some", whole, N);
     needs_variable<<<1, BLOCK>>>(whole);
     CK(cudaFuncSetAttribute(much_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, BLOCK * 64 * 4));
     much_shared<<<1, BLOCK, BLOCK * 64 * 4>>>(small, whole);
     CK(cudaGetLastError());
-    print("shared", whole);
+    print("shared", whole, N);
     graph(whole);
-    print("captured", whole);
+    print("captured", whole, N);
     guessed(whole);
     return 0;
 }

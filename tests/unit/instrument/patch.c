@@ -40,27 +40,42 @@ static void what_overlaps_gives_way(void **state)
 
 /* ---- tables ------------------------------------------------------------------------------------------------ */
 
-#define SIGN (1ull << 63)
-
-static uint64_t of_number(int64_t number)
+static void raise32(uint32_t *to, uint32_t number)
 {
-    return (uint64_t)number ^ SIGN;
+    *to = number > *to ? number : *to;
 }
 
-/* As patch.cu leaves it. */
+/* As patch.cu leaves them: an element of `bytes`. */
+static void keep(struct sonde_patch_slot *s, unsigned bytes, uint64_t bits)
+{
+    const unsigned set = bits >> (8 * bytes - 1) & 1, low = (uint32_t)bits >> 31, high = bits >> 63 & 1;
+    if (bytes < 8) {
+        raise32(&s->part[set].most, (uint32_t)bits);
+        raise32(&s->part[set].least, ~(uint32_t)bits);
+        return;
+    }
+    s->whole[set].most = bits > s->whole[set].most ? bits : s->whole[set].most;
+    s->whole[set].least = ~bits > s->whole[set].least ? ~bits : s->whole[set].least;
+    raise32(&s->part[low].most, (uint32_t)bits);
+    raise32(&s->part[low].least, ~(uint32_t)bits);
+    raise32(&s->part[high].most, (uint32_t)(bits >> 32));
+    raise32(&s->part[high].least, ~(uint32_t)(bits >> 32));
+}
+
 static struct sonde_patch_slot slot(uint32_t object, unsigned bytes, uint64_t count, int64_t least, int64_t most)
 {
     const uint64_t bits = bytes < 8 ? (1ull << 8 * bytes) - 1 : UINT64_MAX, low = (uint64_t)least & bits, high = (uint64_t)most & bits;
-    return (struct sonde_patch_slot){
+    struct sonde_patch_slot s = {
         .tag = (uint64_t)(object + 1) * 0x9e3779b97f4a7c15ull | 1,
         .code = 0x7f1234567890 | (uint64_t)(object % 2) << SONDE_PATCH_STORE | (uint64_t)bytes << SONDE_PATCH_BYTES,
         .who = 5ull << 32 | object,
         .elements = count,
         .any = low | high,
         .gone = bytes < 8 ? (uint32_t)~(uint32_t)low | (uint32_t)~(uint32_t)high : ~low | ~high,
-        .most = of_number(most),
-        .least = ~of_number(least),
     };
+    keep(&s, bytes, low);
+    keep(&s, bytes, high);
+    return s;
 }
 
 static void parts_are_added_up(void **state)
@@ -88,10 +103,14 @@ static void parts_are_added_up(void **state)
     assert_int_equal(s->all, (uint32_t)-5 & 6u & 17u);
     assert_int_equal(s->least, -5);
     assert_int_equal(s->most, 17);
+    assert_true(s->whole[0].least == 6 && s->whole[0].most == 17 && s->whole[1].least == (uint32_t)-5 && s->whole[1].most == (uint32_t)-1);
+    assert_true(s->half[0].least > s->half[0].most && s->half[1].least > s->half[1].most);
     s = &all.seen[1];
     assert_false(s->store);
     assert_int_equal(s->bytes, 8);
     assert_true(s->least == INT64_MIN && s->most == INT64_MAX && s->any == UINT64_MAX && s->all == 0);
+    assert_true(s->whole[0].least == INT64_MAX && s->whole[0].most == INT64_MAX && s->whole[1].least == 1ull << 63 && s->whole[1].most == 1ull << 63);
+    assert_true(s->half[0].least == 0 && s->half[0].most == 0x7fffffff && s->half[1].least == 0x80000000 && s->half[1].most == 0xffffffff);
     sonde__patch_release(&all);
     free(t);
 }
@@ -121,6 +140,7 @@ static void a_later_sum_replaces(void **state)
         assert_int_equal(all.seen[i].all, 0xfd);
     }
     assert_int_equal(all.seen[5000].row, 0);
+    assert_true(all.seen[4999].whole[0].least > all.seen[4999].whole[0].most && all.seen[4999].whole[1].least == 0xfd);
     assert_true(all.seen[5000].any == 0 && all.seen[5000].all == 0 && all.seen[5000].least == 0);
     sonde__patch_release(&all);
     free(t);

@@ -23,6 +23,28 @@ bool sonde_value_is_real(const struct sonde_value_accessed *a)
     return a->type == SONDE_ELEMENT_FLOAT && a->element_bytes >= 4;
 }
 
+/* Of 2 bytes: such values are told, but not compared. */
+static bool is_small_real(const struct sonde_value_accessed *a)
+{
+    return (a->type == SONDE_ELEMENT_FLOAT || a->type == SONDE_ELEMENT_BFLOAT) && a->element_bytes == 2;
+}
+
+/* A half (IEEE 754 binary16), or the upper half of a float. */
+static double small_number(const struct sonde_value_accessed *a, uint16_t bits)
+{
+    const struct layout l = a->type == SONDE_ELEMENT_FLOAT ? (struct layout){10, 5} : (struct layout){7, 8};
+    const int most = (1 << l.exponent) - 1, exponent = bits >> l.mantissa & most, bias = most / 2, mantissa = bits & ((1 << l.mantissa) - 1);
+    const double sign = bits >> 15 ? -1 : 1;
+    if (exponent == most)
+        return mantissa ? (double)NAN : sign * (double)INFINITY;
+    return sign * ldexp(exponent ? mantissa + (1 << l.mantissa) : mantissa, (exponent ? exponent : 1) - bias - (int)l.mantissa);
+}
+
+bool sonde_value_is_told_as_real(const struct sonde_value_accessed *a)
+{
+    return sonde_value_is_real(a) || is_small_real(a);
+}
+
 /* From an integer that is ordered as floats are, to the float's bits; and the other way. */
 static int64_t ordered(int64_t bits, unsigned bytes)
 {
@@ -31,6 +53,8 @@ static int64_t ordered(int64_t bits, unsigned bytes)
 
 double sonde_value_number(const struct sonde_value_accessed *a, int64_t number)
 {
+    if (is_small_real(a))
+        return small_number(a, (uint16_t)number);
     if (!sonde_value_is_real(a))
         return (double)number;
     const int64_t bits = ordered(number, a->element_bytes);
@@ -56,7 +80,7 @@ int64_t sonde_value_of_bits(const struct sonde_value_accessed *a, uint64_t bits)
 /* -0.0 is zero, too. */
 static bool is_zero(const struct sonde_value_accessed *a)
 {
-    const uint64_t sign = sonde_value_is_real(a) ? 1ull << (8u * a->element_bytes - 1) : 0;
+    const uint64_t sign = sonde_value_is_told_as_real(a) ? 1ull << (8u * a->element_bytes - 1) : 0;
     return (a->any & ~sign) == 0;
 }
 
@@ -86,14 +110,14 @@ static const char *narrower_integer(const struct sonde_value_accessed *a)
 }
 
 /* Does a float hold each of these doubles? Mantissas end in zeros, and the largest is not too large. That none is too small is known
- * where all have one sign. */
+ * where all have one sign, that none is too large where none is infinite. */
 static const char *narrower_real(const struct sonde_value_accessed *a, bool *exact)
 {
     const double least = sonde_value_number(a, a->least), most = sonde_value_number(a, a->most);
     const uint64_t mantissa = (1ull << 29) - 1;
-    if (a->element_bytes != 8 || a->any & mantissa || (least < -FLT_MAX && !isinf(least)) || (most > FLT_MAX && !isinf(most)))
+    if (a->element_bytes != 8 || a->least > a->most || a->any & mantissa || (least < -FLT_MAX && !isinf(least)) || (most > FLT_MAX && !isinf(most)))
         return NULL;
-    *exact = least >= FLT_MIN || most <= -FLT_MIN;
+    *exact = (least >= FLT_MIN || most <= -FLT_MIN) && !isinf(least) && !isinf(most);
     return "float";
 }
 

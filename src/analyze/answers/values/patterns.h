@@ -55,6 +55,8 @@ double sonde_value_needless_bytes(const struct sonde_value_accessed *a);
 const char *sonde_pattern_name(enum sonde_pattern kind);
 /* Are its numbers floats? Else integers. */
 bool sonde_value_is_real(const struct sonde_value_accessed *a);
+/* The same, or floats of 2 bytes, of which only single values are told. */
+bool sonde_value_is_told_as_real(const struct sonde_value_accessed *a);
 /* A number of an access, as least and most have it. */
 double sonde_value_number(const struct sonde_value_accessed *a, int64_t number);
 /* An element's bits, as such a number. */

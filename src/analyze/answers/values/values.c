@@ -7,6 +7,7 @@
 
 #include "base/kinds.h"
 #include "base/map.h"
+#include "typing.h"
 
 #define ELEMENT_ASSUMED 4u
 
@@ -167,8 +168,14 @@ static int add_accesses(struct builder *b)
     for (uint32_t i = 0; i < b->m->process_count && !rc; i++) {
         const struct sonde_row_access *rows = b->m->processes[i].tables[SONDE_TABLE_ACCESS].rows;
         const uint32_t count = b->m->processes[i].tables[SONDE_TABLE_ACCESS].count;
-        for (uint32_t k = 1; k < count && !rc; k++)
-            rc = add_access(b, i, &rows[k]);
+        struct sonde_value_typing types = {0};
+        rc = sonde_value_typing_find(&b->m->processes[i], &types);
+        for (uint32_t k = 1; k < count && !rc; k++) {
+            struct sonde_row_access row = rows[k];
+            sonde_value_typing_read(&types, k, &row);
+            rc = add_access(b, i, &row);
+        }
+        sonde_value_typing_fini(&types);
     }
     return rc;
 }

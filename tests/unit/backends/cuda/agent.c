@@ -269,3 +269,15 @@ void sonde_value_access_seen(uint32_t row, const struct sonde_value_seen *seen)
     (void)row, (void)seen;
     abort();
 }
+
+uint32_t sonde_value_bits_add(uint32_t access)
+{
+    (void)access;
+    abort();
+}
+
+void sonde_value_bits_seen(uint32_t row, const struct sonde_value_bits *bits)
+{
+    (void)row, (void)bits;
+    abort();
+}
