@@ -200,7 +200,7 @@ static void compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_c
         sonde__alike_release(&alike, pair);
     }
     if (kept[0] && kept[1])
-        done = sonde__cl_values_compare(real, v, queue, mems, (const cl_ulong[]){0, pair->one.bytes, 0}, job->found, &job->computed, &job->done);
+        done = sonde__cl_values_compare(real, v, queue, NULL, mems, (const cl_ulong[]){0, pair->one.bytes, 0}, job->found, &job->computed, &job->done);
     for (int i = 0; i < 2; i++)
         if (kept[i])
             real->clReleaseMemObject(mems[i]);
@@ -231,9 +231,9 @@ static void hash(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_comm
         return;
     start(job, real->clSetKernelArg(v->hash, 0, sizeof mem, &mem) == CL_SUCCESS &&
                    real->clSetKernelArg(v->hash, 1, sizeof bytes, &bytes) == CL_SUCCESS &&
-                   real->clSetKernelArg(v->hash, 2, sizeof v->results, &v->results) == CL_SUCCESS &&
+                   real->clSetKernelArg(v->hash, 2, sizeof v->rooms->results, &v->rooms->results) == CL_SUCCESS &&
                    real->clEnqueueNDRangeKernel(queue, v->hash, 1, NULL, &global, &local, 0, NULL, &job->computed) == CL_SUCCESS &&
-                   real->clEnqueueReadBuffer(queue, v->results, CL_FALSE, 0, v->groups * sizeof *job->found, job->found, 0, NULL, &job->done) == CL_SUCCESS);
+                   real->clEnqueueReadBuffer(queue, v->rooms->results, CL_FALSE, 0, v->groups * sizeof *job->found, job->found, 0, NULL, &job->done) == CL_SUCCESS);
 }
 
 void sonde__cl_duplicates_after(const struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t operation)

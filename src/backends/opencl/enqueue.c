@@ -28,6 +28,11 @@ bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
     enqueue->missed = 0;
     enqueue->code = NULL;
     enqueue->mapping = NULL;
+    enqueue->gate_count = wait_count;
+    enqueue->gate_list = wait_list;
+    enqueue->turn = NULL;
+    enqueue->copied = false;
+    enqueue->behind = enqueue->pinned = enqueue->bit = 0;
     /* The first operation of a device tells its clock. Its record exists from
      * the queue's first operation on; until then nobody knows, so look always. */
     struct sonde_cl_device *device =
@@ -47,11 +52,6 @@ static void probe(struct sonde_cl_enqueue *enqueue, uint64_t token)
         sonde__cl_clock_probe(device->clock, token, &enqueue->before);
 }
 
-static bool out_of_order(const struct sonde_cl_queue *queue)
-{
-    return atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
-}
-
 /* What the operation `own` waits for, and what the call waited for. An in-order
  * queue orders by itself; that later work waits for a barrier its kind says. */
 static void tell_waits(struct sonde_cl_enqueue *enqueue, const struct sonde_submit *submit,
@@ -62,7 +62,7 @@ static void tell_waits(struct sonde_cl_enqueue *enqueue, const struct sonde_subm
     if (enqueue->wait_count)
         sonde__cl_events_awaited(&enqueue->call, own, enqueue->wait_count, enqueue->wait_list);
     else if ((submit->kind == SONDE_OP_MARKER || submit->kind == SONDE_OP_BARRIER) &&
-             out_of_order(enqueue->queue))
+             sonde__cl_out_of_order(enqueue->queue))
         sonde_call_waits(&enqueue->call,
                          &(struct sonde_wait){.waiter = own, .lane = submit->lane});
 }
@@ -81,16 +81,20 @@ void sonde__cl_enqueue_end(struct sonde_cl_enqueue *enqueue, cl_int status, bool
             sonde__cl_target(event)->clRetainEvent(event);
         if (enqueue->probing)
             probe(enqueue, submit->token);
+        sonde__cl_order_enqueued(enqueue, event);
         own = sonde_call_submit(&enqueue->call, submit);
         if (own)
             tell_waits(enqueue, submit, own, blocking);
     } else if (enqueue->own) {
         sonde__cl_target(enqueue->own)->clReleaseEvent(enqueue->own);
     }
-    if (enqueue->writes)
-        sonde__cl_values_after(enqueue, own != 0, queue, submit);
     if (status == CL_SUCCESS && enqueue->event != &enqueue->own)
         sonde__cl_event_made(event, own);
+    if (status == CL_SUCCESS)
+        sonde__cl_order_made(enqueue, queue, submit->kind, enqueue->event != &enqueue->own ? event : NULL);
+    if (enqueue->writes)
+        sonde__cl_values_after(enqueue, own != 0, queue, submit);
+    sonde__cl_order_end(enqueue, queue);
     if (blocking)
         sonde_harvest(false);
     sonde_call_end(&enqueue->call);
@@ -289,6 +293,7 @@ ENQUEUE_WRITES(clEnqueueCopyBufferToImage,
             status = &unasked;                                                             \
         *status = CL_SUCCESS;                                                              \
         before;                                                                            \
+        sonde__cl_order_waits(&enqueue, &wait_count, &wait_list);                          \
         void *const pointer = real->function arguments;                                    \
         sonde_call_leave(&enqueue.call);                                                   \
         struct sonde_submit submit = { 0 };                                                \
@@ -339,14 +344,14 @@ ENQUEUE_WRITES(clEnqueueUnmapMemObject,
                (command_queue, object, pointer, WAITED), false, WRITES(.mem = was_mapped(object), .is_unmap = true, .unmapped = pointer),
                op(SONDE_OP_UNMAP, 0, sonde__cl_mem_object(object)))
 
-ENQUEUE(clEnqueueMigrateMemObjects,
-        (cl_command_queue command_queue, cl_uint count, const cl_mem *objects,
-         cl_mem_migration_flags flags, WAITS),
-        (command_queue, count, objects, flags, WAITED), false,
-        op(SONDE_OP_MIGRATE,
-           (flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) ? 0
-                                                             : sonde__cl_mem_bytes(count, objects),
-           only_one(&enqueue.call, count, objects, nth_object)))
+ENQUEUE_WRITES(clEnqueueMigrateMemObjects,
+               (cl_command_queue command_queue, cl_uint count, const cl_mem *objects,
+                cl_mem_migration_flags flags, WAITS),
+               (command_queue, count, objects, flags, WAITED), false, WRITES(.changes = flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED),
+               op(SONDE_OP_MIGRATE,
+                  (flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) ? 0
+                                                                    : sonde__cl_mem_bytes(count, objects),
+                  only_one(&enqueue.call, count, objects, nth_object)))
 
 /* ---- shared virtual memory --------------------------------------------------------- */
 
@@ -363,19 +368,24 @@ ENQUEUE_WRITES(clEnqueueSVMMemFill,
                (command_queue, pointer, pattern, pattern_bytes, bytes, WAITED), false, WRITES(.svm = pointer, .bytes = bytes),
                op(SONDE_OP_SVM_FILL, bytes, sonde__cl_svm_object(pointer)))
 
+static bool maps_for_writing(cl_map_flags flags)
+{
+    return flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
+}
+
 static struct sonde_submit svm_map(const void *pointer, cl_map_flags flags, size_t bytes)
 {
     const uint32_t object = sonde__cl_svm_object(pointer);
-    if (flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION))
+    if (maps_for_writing(flags))
         sonde__cl_values_svm_writes(object);
     return op(SONDE_OP_SVM_MAP, bytes, object);
 }
 
-ENQUEUE(clEnqueueSVMMap,
-        (cl_command_queue command_queue, cl_bool blocking, cl_map_flags flags, void *pointer,
-         size_t bytes, WAITS),
-        (command_queue, blocking, flags, pointer, bytes, WAITED), blocking,
-        svm_map(pointer, flags, bytes))
+ENQUEUE_WRITES(clEnqueueSVMMap,
+               (cl_command_queue command_queue, cl_bool blocking, cl_map_flags flags, void *pointer,
+                size_t bytes, WAITS),
+               (command_queue, blocking, flags, pointer, bytes, WAITED), blocking, WRITES(.changes = maps_for_writing(flags)),
+               svm_map(pointer, flags, bytes))
 
 ENQUEUE_WRITES(clEnqueueSVMUnmap, (cl_command_queue command_queue, void *pointer, WAITS),
                (command_queue, pointer, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_SVM),
@@ -390,12 +400,12 @@ static struct sonde_submit svm_free(const struct sonde_call *call, cl_uint count
     return op(SONDE_OP_SVM_FREE, 0, object);
 }
 
-ENQUEUE(clEnqueueSVMFree,
-        (cl_command_queue command_queue, cl_uint count, void **pointers,
-         void(CL_CALLBACK *function)(cl_command_queue, cl_uint, void **, void *), void *data,
-         WAITS),
-        ((sonde__cl_values_svm_freeing(command_queue, count, pointers), command_queue), count, pointers, function, data, WAITED), false,
-        svm_free(&enqueue.call, count, pointers))
+ENQUEUE_WRITES(clEnqueueSVMFree,
+               (cl_command_queue command_queue, cl_uint count, void **pointers,
+                void(CL_CALLBACK *function)(cl_command_queue, cl_uint, void **, void *), void *data,
+                WAITS),
+               (command_queue, count, pointers, function, data, WAITED), false,
+               WRITES(.changes = true, .freed = pointers, .freed_count = count), svm_free(&enqueue.call, count, pointers))
 
 ENQUEUE(clEnqueueSVMMigrateMem,
         (cl_command_queue command_queue, cl_uint count, const void **pointers,

@@ -31,6 +31,7 @@
         event = enqueue.event;                                                             \
         if (sonde_values_wanted(SONDE_VALUES_COARSE | SONDE_VALUES_FINE))                  \
             sonde__cl_values_before(&enqueue, command_queue, written);                     \
+        sonde__cl_order_waits(&enqueue, &wait_count, &wait_list);                          \
         cl_int status = real->function arguments;                                          \
         if (sonde__cl_fine_refused(&enqueue, status))                                      \
             status = real->function arguments;                                             \

@@ -35,8 +35,8 @@ static bool copy(const cl_icd_dispatch *real, const struct sonde_cl_enqueue *enq
 {
     return !m->bytes ||
            (sonde__cl_compare_room(real, v, queue, &m->room, m->bytes + 8) &&
-            real->clEnqueueCopyBuffer(queue, m->mem, m->room.mem, (size_t)m->from, (size_t)(m->from % 8), (size_t)m->bytes, enqueue->wait_count,
-                                      enqueue->wait_list, enqueue->wait_count ? &m->copied : NULL) == CL_SUCCESS);
+            real->clEnqueueCopyBuffer(queue, m->mem, m->room.mem, (size_t)m->from, (size_t)(m->from % 8), (size_t)m->bytes, enqueue->gate_count,
+                                      enqueue->gate_list, enqueue->gate_count ? &m->copied : NULL) == CL_SUCCESS);
 }
 
 /* Events keep queues alive, which the program would notice. */
@@ -58,15 +58,17 @@ void sonde__cl_maps_settle(struct sonde_cl_values *v)
         settle(&v->mapping[i]);
 }
 
-void sonde__cl_values_map(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem handle, cl_map_flags flags, uint64_t from, uint64_t bytes)
+static void map(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem handle, uint64_t from, uint64_t bytes)
 {
-    const bool writes = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) && sonde_values_wanted(SONDE_VALUES_COARSE);
-    struct sonde_cl_mem *mem = writes ? sonde__cl_mem(handle) : NULL;
-    if (!mem || from + bytes < from || from + bytes > atomic_load_explicit(&mem->bytes, memory_order_relaxed))
+    struct sonde_cl_mem *mem = sonde__cl_mem(handle);
+    const bool in_order = enqueue->queue && !sonde__cl_out_of_order(enqueue->queue);
+    struct sonde_cl_values *v = NULL;
+    if (in_order && mem && from + bytes >= from && from + bytes <= atomic_load_explicit(&mem->bytes, memory_order_relaxed))
+        v = sonde__cl_values_take(enqueue, queue);
+    if (!v) {
+        sonde__cl_order_unseen(enqueue, sonde__cl_mem_object(handle));
         return;
-    struct sonde_cl_values *v = sonde__cl_values_take(enqueue, queue);
-    if (!v)
-        return;
+    }
     uint64_t to = from + bytes;
     struct mapping *m = place_for(v);
     sonde__cl_values_define(mem, &from, &to);
@@ -76,12 +78,23 @@ void sonde__cl_values_map(struct sonde_cl_enqueue *enqueue, cl_command_queue que
     m->number = ++v->mappings;
     m->version = atomic_load(&mem->version);
     if (copy(sonde__cl_target(queue), enqueue, v, queue, m)) {
+        enqueue->copied = m->bytes;
         enqueue->mapping = m;
         enqueue->mapped_in = v;
         return;
     }
     sonde__cl_maps_put(m);
     sonde__unlock(&v->lock);
+}
+
+void sonde__cl_values_map(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem handle, cl_map_flags flags, uint64_t from, uint64_t bytes)
+{
+    if (!(flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) || !sonde_values_wanted(SONDE_VALUES_COARSE))
+        return;
+    sonde__cl_order_begin(enqueue, queue);
+    map(enqueue, queue, handle, from, bytes);
+    if (!enqueue->copied)
+        sonde__cl_order_turn(enqueue, queue);
 }
 
 void sonde__cl_values_mapped(struct sonde_cl_enqueue *enqueue, void *pointer)

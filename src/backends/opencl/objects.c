@@ -154,6 +154,7 @@ static void queue_fill(struct sonde_cl_queue *queue, cl_command_queue_properties
         queue->array[count++] = 0;
     }
     queue->array_count = count;
+    sonde__cl_order_fresh(queue->handle);
     atomic_store_explicit(&queue->values, NULL, memory_order_relaxed); /* of another queue, which had this handle */
     atomic_store_explicit(&queue->has_array, array != NULL, memory_order_relaxed);
     atomic_store_explicit(&queue->asked, asked, memory_order_relaxed);
@@ -242,7 +243,7 @@ static uint32_t lane_make(const cl_icd_dispatch *real, struct sonde_cl_queue *qu
     real->clGetCommandQueueInfo(queue->handle, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
     struct sonde_cl_device *device = device_get(device_handle);
     uint32_t flags = 0;
-    if (atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
+    if (sonde__cl_out_of_order(queue))
         flags |= SONDE_LANE_OUT_OF_ORDER;
     if (atomic_load_explicit(&queue->no_times, memory_order_relaxed))
         flags |= SONDE_LANE_NO_TIMES;

@@ -3,7 +3,7 @@
  * Layout: layer.c takes hold of the runtime and gives the agent its ops table;
  * enqueue.c, create.c, queries.c, arguments.c and extensions.c are the hooks;
  * objects.c remembers what the runtime's handles stand for; events.c knows which operation an event is of;
- * clock.c brings device times to the host's axis; values.c, compare.c and maps.c compare what operations write with what was there;
+ * clock.c brings device times to the host's axis; values.c, compare.c, maps.c and order.c compare what operations write with what was there;
  * fine.c runs instrumented copies of kernels; duplicates.c finds objects that hold the same.
  *
  * What a program could notice, and how each is hidden: docs/transparency-opencl.md.
@@ -146,6 +146,10 @@ static inline bool sonde__cl_queue_hidden(const struct sonde_cl_queue *queue)
     return queue && atomic_load_explicit(&queue->forced, memory_order_relaxed) &&
            !(atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_PROFILING_ENABLE);
 }
+static inline bool sonde__cl_out_of_order(const struct sonde_cl_queue *queue)
+{
+    return atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+}
 
 uint32_t sonde__cl_kernel_name(cl_kernel handle, struct sonde_cl_kernel *kernel);
 uint32_t sonde__cl_kernel_work(struct sonde_cl_kernel *kernel, cl_uint dims, const size_t *global,
@@ -231,6 +235,9 @@ struct sonde_cl_written {
     const size_t *origin, *region; /* instead: a rectangle, as the call has it; may be NULL in a call that the runtime refuses */
     size_t row_pitch, slice_pitch;
     bool is_rectangle, is_unmap;
+    bool changes; /* memory, in a way that is not looked at, and needs no reason */
+    void *const *freed; /* shared virtual memory */
+    cl_uint freed_count;
     const void *unmapped; /* where it was mapped, perhaps for writing */
     cl_kernel kernel;
     uint64_t items; /* of its launch */
@@ -246,6 +253,13 @@ struct sonde_cl_enqueue {
     const cl_event *wait_list;
     bool probing;
     struct sonde_cl_bracket before;
+    /* order.c, only if the operation changes memory: */
+    cl_uint gate_count;             /* the first copy waits for these: the program's own list, or with what else must come first */
+    const cl_event *gate_list;
+    cl_event turn;                  /* what the runtime gets in place of the program's list; NULL: nothing */
+    bool copied;                    /* there is a copy in front of it */
+    uint64_t behind, pinned, bit;   /* slots: which it is behind, which are kept until its end, its own */
+    cl_event gate[65];
     struct mapping *mapping;        /* maps.c: made by this call, in these, locked; NULL: none */
     struct sonde_cl_values *mapped_in;
     struct sonde_cl_values *values; /* its values are being looked at; NULL: they are not, or nobody asked */
@@ -280,8 +294,8 @@ void sonde__cl_values_mapped(struct sonde_cl_enqueue *enqueue, void *pointer);
 void sonde__cl_values_made(cl_mem handle, struct sonde_cl_mem *mem, uint64_t bytes);
 void sonde__cl_values_host_writes(struct sonde_cl_mem *mem);
 void sonde__cl_values_svm_writes(uint32_t object); /* of shared virtual memory */
-/* Shared virtual memory is about to be freed, now or (`queue`) by what is enqueued next there: comparisons of it come first. */
-void sonde__cl_values_svm_freeing(cl_command_queue queue, cl_uint count, void *const *pointers);
+/* Shared virtual memory is about to be freed, now or (`enqueue`) by an operation: comparisons of it come first. */
+void sonde__cl_values_svm_freeing(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_uint count, void *const *pointers);
 void sonde__cl_values_collect(enum sonde_collect how);
 void sonde__cl_values_check(cl_command_queue queue);    /* a call that came by */
 void sonde__cl_values_released(cl_command_queue queue); /* about to be: a reference of the program's */
@@ -289,6 +303,30 @@ void sonde__cl_values_forget(void);                     /* in a forked child */
 
 void sonde__cl_duplicates_released(cl_mem mem);         /* about to be: a reference of the program's */
 void sonde__cl_duplicates_forget(void);                 /* in a forked child */
+
+/* ---- queues out of order (order.c) ------------------------------------------- */
+
+/* Before an operation that changes memory. What it waits for is in enqueue->gate_list. */
+void sonde__cl_order_begin(struct sonde_cl_enqueue *enqueue, cl_command_queue queue);
+/* It is not copied: it waits for what a copy would have waited for. */
+void sonde__cl_order_turn(struct sonde_cl_enqueue *enqueue, cl_command_queue queue);
+/* The same, of an operation that may write anything. */
+void sonde__cl_order_unknown(struct sonde_cl_enqueue *enqueue, cl_command_queue queue);
+/* What the runtime gets. */
+static inline void sonde__cl_order_waits(const struct sonde_cl_enqueue *enqueue, cl_uint *count, const cl_event **list)
+{
+    if (enqueue->turn) {
+        *count = 1;
+        *list = &enqueue->turn;
+    }
+}
+/* The operation was made; before it is known to others, and `event` is kept. */
+void sonde__cl_order_enqueued(struct sonde_cl_enqueue *enqueue, cl_event event);
+/* What is behind it: what waits for `event` (NULL: the program has none), and behind a barrier all that comes. */
+void sonde__cl_order_made(const struct sonde_cl_enqueue *enqueue, cl_command_queue queue, enum sonde_op_kind kind, cl_event event);
+void sonde__cl_order_end(struct sonde_cl_enqueue *enqueue, cl_command_queue queue);
+void sonde__cl_order_fresh(const void *handle); /* of an event or a queue, made now: nothing is known of it */
+cl_uint sonde__cl_order_holds(cl_event event);  /* so many references */
 
 /* ---- what kernels access (fine.c) ------------------------------------------ */
 

@@ -1,7 +1,7 @@
 /* values.c - what operations leave unchanged (sonde record --values).
  *
  * What an operation writes, or may write, is copied before it and compared after it, by commands of ours around it in its own
- * in-order queue; what was found is read back behind them, and told when it is there. The program waits for none of it.
+ * queue (order.c: one that is out of order); what was found is read back behind them, and told when it is there. The program waits for none of it.
  * Of an object nothing is kept between two operations but which of its bytes were written, so that it does not matter who else
  * wrote it.
  *
@@ -76,7 +76,7 @@ void sonde__cl_values_define(struct sonde_cl_mem *mem, uint64_t *from, uint64_t 
 }
 
 /* An operation that is not looked at writes what it writes. A kernel counts as writing all that it may. */
-static void define_unseen(const struct sonde_cl_written *written)
+static void define_unseen(const struct sonde_cl_enqueue *enqueue, const struct sonde_cl_written *written)
 {
     uint64_t from = written->from, to = written->from + written->bytes;
     const struct sonde_cl_kernel *kernel = written->kernel ? sonde__cl_kernel(written->kernel) : NULL;
@@ -85,10 +85,15 @@ static void define_unseen(const struct sonde_cl_written *written)
         sonde__cl_values_host_writes(some);
     else if (written->mem)
         sonde__cl_values_define(sonde__cl_mem(written->mem), &from, &to);
-    if (written->svm)
+    if (written->mem)
+        sonde__cl_order_unseen(enqueue, sonde__cl_mem_object(written->mem));
+    if (written->svm) {
+        sonde__cl_order_unseen(enqueue, sonde__cl_svm_object(written->svm));
         sonde__cl_values_svm_writes(sonde__cl_svm_object(written->svm));
+    }
     for (uint32_t i = 0; kernel && i < kernel->arguments.count; i++) {
         struct sonde_object_info object = {0};
+        sonde__cl_order_unseen(enqueue, kernel->arguments.object[i]);
         sonde_object_find(kernel->arguments.object[i], &object);
         const cl_mem mem = (cl_mem)(uintptr_t)object.address;
         struct sonde_cl_mem *known = mem && sonde__cl_mem_object(mem) == kernel->arguments.object[i] ? sonde__cl_mem(mem) : NULL;
@@ -97,8 +102,10 @@ static void define_unseen(const struct sonde_cl_written *written)
         else
             sonde__cl_values_svm_writes(kernel->arguments.object[i]);
     }
-    for (uint32_t i = 0; kernel && i < kernel->indirect.count; i++)
+    for (uint32_t i = 0; kernel && i < kernel->indirect.count; i++) {
+        sonde__cl_order_unseen(enqueue, kernel->indirect.object[i]);
         sonde__cl_values_svm_writes(kernel->indirect.object[i]);
+    }
 }
 
 /* ---- what an operation writes ------------------------------------------------------------------------ */
@@ -107,7 +114,7 @@ static void define_unseen(const struct sonde_cl_written *written)
 static void add_written(struct sonde_cl_values *v, const struct target *target)
 {
     struct sonde_cl_mem *mem = target->known;
-    const uint64_t bytes = mem && !target->is_svm ? atomic_load(&mem->bytes) : 0;
+    const uint64_t bytes = mem && !target->is_svm && !v->slot ? atomic_load(&mem->bytes) : 0;
     if (bytes && mem->defined_from == 0 && mem->defined_to >= bytes && v->written_count < TARGETS_MAX)
         v->written[v->written_count++] = (struct sonde_cl_side){target->mem, target->object, atomic_load(&mem->version)};
 }
@@ -415,7 +422,7 @@ struct sonde_cl_values *sonde__cl_values_take(struct sonde_cl_enqueue *enqueue, 
 {
     const cl_icd_dispatch *real = sonde__cl_target(handle);
     struct sonde_cl_queue *queue = enqueue->queue;
-    if (!queue || atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) {
+    if (!queue || (sonde__cl_out_of_order(queue) && !real->clEnqueueFillBuffer)) {
         sonde__cl_miss(enqueue, queue ? SONDE_VALUE_MISSED_QUEUE : SONDE_VALUE_MISSED_UNKNOWN);
         return NULL;
     }
@@ -428,13 +435,25 @@ struct sonde_cl_values *sonde__cl_values_take(struct sonde_cl_enqueue *enqueue, 
     }
     atomic_store(&v->disturbed, false);
     v->targets = v->written_count = 0;
-    if (v->compare)
+    v->slot = NULL;
+    v->rooms = &v->own;
+    const bool built = v->compare || (!v->program && sonde__cl_compare_build(real, v, handle)), ordered = !sonde__cl_out_of_order(queue);
+    if (built && ordered)
         sonde__cl_duplicates_check(real, v, handle);
-    if (v->compare || (!v->program && sonde__cl_compare_build(real, v, handle)))
+    if (built && (ordered || sonde__cl_order_take(real, v)))
         return v;
-    sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_COMPARE);
+    sonde__cl_miss(enqueue, built ? SONDE_VALUE_MISSED_MANY : SONDE_VALUE_MISSED_COMPARE);
     sonde__unlock(&v->lock);
     return NULL;
+}
+
+static void give_back(struct sonde_cl_values *v)
+{
+    struct sonde_cl_slot *slot = v->slot;
+    v->slot = NULL;
+    sonde__unlock(&v->lock);
+    if (slot)
+        sonde__cl_order_put(slot);
 }
 
 static void before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, const struct sonde_cl_written *written)
@@ -442,7 +461,7 @@ static void before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, co
     const cl_icd_dispatch *real = sonde__cl_target(handle);
     struct sonde_cl_values *v = sonde__cl_values_take(enqueue, handle);
     if (!v) {
-        define_unseen(written);
+        define_unseen(enqueue, written);
         return;
     }
     if (written->kernel)
@@ -451,20 +470,16 @@ static void before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, co
         add_stretch(enqueue, v, written);
     sonde__cl_compare_before(enqueue, v, handle);
     if (!v->targets && !v->written_count)
-        sonde__unlock(&v->lock);
+        give_back(v);
     else
         enqueue->values = v;
 }
 
-void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, const struct sonde_cl_written *written)
+static void look(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, const struct sonde_cl_written *written)
 {
-    enqueue->written = *written;
-    if (written->svm && is_not_svm(written->svm)) /* a copy to the host */
-        enqueue->written.svm = NULL;
-    written = &enqueue->written;
     enqueue->writes |= written->source || written->svm_source;
     if (written->kernel && is_left_out(enqueue, written)) {
-        define_unseen(written);
+        define_unseen(enqueue, written);
         return;
     }
     if (written->kernel)
@@ -478,6 +493,22 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
         before(enqueue, handle, written);
     else
         sonde__cl_values_check(handle);
+}
+
+void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, const struct sonde_cl_written *written)
+{
+    enqueue->written = *written;
+    if (written->svm && is_not_svm(written->svm)) /* a copy to the host */
+        enqueue->written.svm = NULL;
+    written = &enqueue->written;
+    const bool changes = sonde_values_wanted(SONDE_VALUES_COARSE) && (written->mem || written->svm || written->kernel || written->missed || written->changes);
+    if (changes)
+        sonde__cl_order_begin(enqueue, handle);
+    if (changes && written->freed)
+        sonde__cl_values_svm_freeing(enqueue, handle, written->freed_count, written->freed);
+    look(enqueue, handle, written);
+    if (changes && !enqueue->copied)
+        sonde__cl_order_turn(enqueue, handle);
 }
 
 /* What a kernel does to its arguments: as its code says, else what it may do. */
@@ -524,7 +555,7 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
         sonde__cl_compare_after(enqueue, v, queue, operation);
         if (operation && !atomic_load(&v->disturbed))
             sonde__cl_duplicates_after(enqueue, v, queue, operation);
-        sonde__unlock(&v->lock);
+        give_back(v);
     }
     const bool writes = enqueue->written.mem || enqueue->written.svm || enqueue->written.kernel || enqueue->written.missed;
     for (uint32_t why = 0; operation && writes && why < SONDE_VALUE_MISSED_COUNT; why++)
@@ -535,7 +566,7 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
 void sonde__cl_values_check(cl_command_queue handle)
 {
     struct sonde_cl_queue *queue = sonde__cl_duplicates_any() ? sonde__cl_queue(handle) : NULL;
-    struct sonde_cl_values *v = queue ? atomic_load(&queue->values) : NULL;
+    struct sonde_cl_values *v = queue && !sonde__cl_out_of_order(queue) ? atomic_load(&queue->values) : NULL;
     if (!v || !sonde__trylock(&v->lock))
         return;
     if (v->compare)
@@ -548,4 +579,5 @@ void sonde__cl_values_forget(void)
     sonde__cl_duplicates_forget();
     sonde__cl_fine_forget();
     sonde__cl_compare_forget();
+    sonde__cl_order_forget();
 }
