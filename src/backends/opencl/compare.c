@@ -518,7 +518,8 @@ static bool mark(const cl_icd_dispatch *real, const struct sonde_cl_enqueue *enq
     if (!sonde__cl_compare_room(real, v, queue, &v->rooms->marks[i], needed) ||
         real->clEnqueueFillBuffer(queue, v->rooms->marks[i].mem, &zero, sizeof zero, 0, (size_t)needed, 0, NULL, &v->job[i]->marked_none) != CL_SUCCESS)
         return false;
-    return t->rectangle.slices ? mark_rectangle(real, v, queue, i) : kernel && sonde__cl_fine_marks(enqueue, kernel, t->mem, v->rooms->marks[i].mem, marks_of(t));
+    const cl_mem argument = t->is_svm ? (cl_mem)(void *)((char *)(void *)t->mem + t->marks_from) : t->mem;
+    return t->rectangle.slices ? mark_rectangle(real, v, queue, i) : kernel && sonde__cl_fine_marks(enqueue, kernel, argument, v->rooms->marks[i].mem, marks_of(t));
 }
 
 static cl_mem then_of(const struct sonde_cl_values *v, uint32_t i)
@@ -549,15 +550,23 @@ static bool set_now(const cl_icd_dispatch *real, cl_kernel kernel, const struct 
     return real->clSetKernelArgSVMPointer && real->clSetKernelArgSVMPointer(kernel, 0, t->mem) == CL_SUCCESS;
 }
 
-static bool copy_svm(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, uint32_t i, cl_uint waits, const cl_event *wait_list)
+static bool copy_svm(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, const struct target *t, cl_mem to,
+                     cl_uint waits, const cl_event *wait_list, cl_event *copied)
 {
-    const struct target *t = &v->target[i];
     const size_t global = (size_t)v->groups * GROUP, local = GROUP;
     const cl_ulong numbers[] = {t->from, t->from + t->bytes, t->from / 8 * 8};
-    bool done = set_now(real, v->copy_svm, t) && real->clSetKernelArg(v->copy_svm, 1, sizeof v->rooms->copy[i].mem, &v->rooms->copy[i].mem) == CL_SUCCESS;
+    bool done = set_now(real, v->copy_svm, t) && real->clSetKernelArg(v->copy_svm, 1, sizeof to, &to) == CL_SUCCESS;
     for (cl_uint k = 0; k < 3 && done; k++)
         done = real->clSetKernelArg(v->copy_svm, 2 + k, sizeof *numbers, &numbers[k]) == CL_SUCCESS;
-    return done && real->clEnqueueNDRangeKernel(queue, v->copy_svm, 1, NULL, &global, &local, waits, wait_list, &v->job[i]->copied) == CL_SUCCESS;
+    return done && real->clEnqueueNDRangeKernel(queue, v->copy_svm, 1, NULL, &global, &local, waits, wait_list, copied) == CL_SUCCESS;
+}
+
+bool sonde__cl_compare_copy(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, const struct target *t, cl_mem to,
+                            cl_uint waits, const cl_event *wait_list, cl_event *copied)
+{
+    if (t->is_svm)
+        return copy_svm(real, v, queue, t, to, waits, wait_list, copied);
+    return real->clEnqueueCopyBuffer(queue, t->mem, to, (size_t)t->from, (size_t)(t->from % 8), (size_t)t->bytes, waits, wait_list, copied) == CL_SUCCESS;
 }
 
 static bool copy(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
@@ -572,10 +581,7 @@ static bool copy(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, 
     /* What the operation waits for, the first copy waits for, and in an in-order queue so do those behind it. */
     const cl_uint waits = i == 0 || v->slot ? enqueue->gate_count : 0;
     v->job[i] = job;
-    const cl_event *wait_list = waits ? enqueue->gate_list : NULL;
-    if (t->is_svm ? copy_svm(real, v, queue, i, waits, wait_list)
-                  : real->clEnqueueCopyBuffer(queue, t->mem, v->rooms->copy[i].mem, (size_t)t->from, (size_t)(t->from % 8), (size_t)t->bytes, waits, wait_list,
-                                              &job->copied) == CL_SUCCESS) {
+    if (sonde__cl_compare_copy(real, v, queue, t, v->rooms->copy[i].mem, waits, waits ? enqueue->gate_list : NULL, &job->copied)) {
         if (t->grain && !mark(real, enqueue, v, queue, i)) {
             t->grain = 0;
             t->maybe = true;

@@ -28,6 +28,7 @@ bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
     enqueue->missed = 0;
     enqueue->code = NULL;
     enqueue->mapping = NULL;
+    enqueue->svm_mapped = NULL;
     enqueue->gate_count = wait_count;
     enqueue->gate_list = wait_list;
     enqueue->turn = NULL;
@@ -92,6 +93,8 @@ void sonde__cl_enqueue_end(struct sonde_cl_enqueue *enqueue, cl_int status, bool
         sonde__cl_event_made(event, own);
     if (status == CL_SUCCESS)
         sonde__cl_order_made(enqueue, queue, submit->kind, enqueue->event != &enqueue->own ? event : NULL);
+    if (enqueue->svm_mapped)
+        sonde__cl_values_mapped(enqueue, status == CL_SUCCESS ? enqueue->svm_mapped : NULL);
     if (enqueue->writes)
         sonde__cl_values_after(enqueue, own != 0, queue, submit);
     sonde__cl_order_end(enqueue, queue);
@@ -304,9 +307,14 @@ ENQUEUE_WRITES(clEnqueueCopyBufferToImage,
         return pointer;                                                                    \
     }
 
+static bool maps_for_writing(cl_map_flags flags)
+{
+    return flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
+}
+
 static struct sonde_submit map(struct sonde_cl_enqueue *enqueue, cl_mem object, cl_map_flags flags, struct sonde_submit submit)
 {
-    struct sonde_cl_mem *mem = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) ? sonde__cl_mem(object) : NULL;
+    struct sonde_cl_mem *mem = maps_for_writing(flags) ? sonde__cl_mem(object) : NULL;
     if (mem) {
         atomic_store_explicit(&mem->mapped, true, memory_order_relaxed);
         if (!enqueue->mapping)
@@ -368,27 +376,37 @@ ENQUEUE_WRITES(clEnqueueSVMMemFill,
                (command_queue, pointer, pattern, pattern_bytes, bytes, WAITED), false, WRITES(.svm = pointer, .bytes = bytes),
                op(SONDE_OP_SVM_FILL, bytes, sonde__cl_svm_object(pointer)))
 
-static bool maps_for_writing(cl_map_flags flags)
+static struct sonde_submit svm_map(const struct sonde_cl_enqueue *enqueue, const void *pointer, cl_map_flags flags, size_t bytes)
 {
-    return flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
+    uint32_t object;
+    struct sonde_object_info whole;
+    struct sonde_cl_mem *mem = sonde__cl_svm_around(pointer, &object, &whole);
+    if (mem && maps_for_writing(flags)) {
+        atomic_store_explicit(&mem->mapped, true, memory_order_relaxed);
+        if (!enqueue->mapping)
+            sonde__cl_values_svm_writes(object);
+    }
+    return op(SONDE_OP_SVM_MAP, bytes, object);
 }
 
-static struct sonde_submit svm_map(const void *pointer, cl_map_flags flags, size_t bytes)
+/* Only what was mapped for writing may have been written. */
+static const void *svm_was_mapped(const void *pointer)
 {
-    const uint32_t object = sonde__cl_svm_object(pointer);
-    if (maps_for_writing(flags))
-        sonde__cl_values_svm_writes(object);
-    return op(SONDE_OP_SVM_MAP, bytes, object);
+    uint32_t object;
+    struct sonde_object_info whole;
+    const struct sonde_cl_mem *mem = sonde__cl_svm_around(pointer, &object, &whole);
+    return mem && atomic_load_explicit(&mem->mapped, memory_order_relaxed) ? pointer : NULL;
 }
 
 ENQUEUE_WRITES(clEnqueueSVMMap,
                (cl_command_queue command_queue, cl_bool blocking, cl_map_flags flags, void *pointer,
                 size_t bytes, WAITS),
-               (command_queue, blocking, flags, pointer, bytes, WAITED), blocking, WRITES(.changes = maps_for_writing(flags)),
-               svm_map(pointer, flags, bytes))
+               (command_queue, blocking, flags, pointer, bytes, WAITED), blocking,
+               WRITES(.changes = maps_for_writing(flags), .svm_mapped = pointer, .bytes = bytes),
+               svm_map(&enqueue, pointer, flags, bytes))
 
 ENQUEUE_WRITES(clEnqueueSVMUnmap, (cl_command_queue command_queue, void *pointer, WAITS),
-               (command_queue, pointer, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_SVM),
+               (command_queue, pointer, WAITED), false, WRITES(.svm = svm_was_mapped(pointer), .is_unmap = true, .unmapped = pointer),
                op(SONDE_OP_SVM_UNMAP, 0, sonde__cl_svm_object(pointer)))
 
 /* The objects end when the operation has run; we end them where it was asked for. */

@@ -532,7 +532,9 @@ void sonde__cl_svm_made(const struct sonde_call *call, enum sonde_object_kind ki
     object_drop(mem);
     mem->defined_from = mem->defined_to = 0;
     atomic_store_explicit(&mem->writer, NULL, memory_order_relaxed);
+    atomic_store_explicit(&mem->mapped, false, memory_order_relaxed);
     atomic_store_explicit(&mem->bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&mem->version, 1, memory_order_relaxed); /* what was known was of other memory */
     if (!call)
         return;
     const uint32_t object = sonde_object_add(call, kind, bytes, (uintptr_t)pointer);
@@ -551,6 +553,12 @@ void sonde__cl_svm_freed(const void *pointer)
 struct sonde_cl_mem *sonde__cl_svm(const void *base)
 {
     return base ? sonde__records_find(&svms, (uintptr_t)base) : NULL;
+}
+
+struct sonde_cl_mem *sonde__cl_svm_around(const void *pointer, uint32_t *object, struct sonde_object_info *whole)
+{
+    *object = sonde__cl_svm_object(pointer);
+    return *object && sonde_object_find(*object, whole) && (uintptr_t)pointer >= whole->address ? sonde__cl_svm((void *)(uintptr_t)whole->address) : NULL;
 }
 
 uint32_t sonde__cl_svm_object(const void *pointer)

@@ -164,6 +164,8 @@ size_t sonde__cl_pixel_bytes(cl_mem image);
 uint32_t sonde__cl_mem_object(cl_mem handle);
 uint32_t sonde__cl_svm_object(const void *pointer);
 struct sonde_cl_mem *sonde__cl_svm(const void *base); /* NULL: nothing was allocated there */
+/* The allocation in which `pointer` lies: its object, and what is known of that. NULL: none, and *object may be 0. */
+struct sonde_cl_mem *sonde__cl_svm_around(const void *pointer, uint32_t *object, struct sonde_object_info *whole);
 /* Sizes added up; `sizes` (may be NULL) 0 means the whole allocation. */
 uint64_t sonde__cl_mem_bytes(cl_uint count, const cl_mem *handles);
 uint64_t sonde__cl_svm_bytes(cl_uint count, const void *const *pointers, const size_t *sizes);
@@ -239,6 +241,7 @@ struct sonde_cl_written {
     void *const *freed; /* shared virtual memory */
     cl_uint freed_count;
     const void *unmapped; /* where it was mapped, perhaps for writing */
+    const void *svm_mapped; /* for writing: `bytes` from here on */
     cl_kernel kernel;
     uint64_t items; /* of its launch */
     enum sonde_value_missed missed;
@@ -262,6 +265,7 @@ struct sonde_cl_enqueue {
     cl_event gate[65];
     struct mapping *mapping;        /* maps.c: made by this call, in these, locked; NULL: none */
     struct sonde_cl_values *mapped_in;
+    const void *svm_mapped;         /* in it, of shared virtual memory */
     struct sonde_cl_values *values; /* its values are being looked at; NULL: they are not, or nobody asked */
     bool writes;                    /* they are asked for, and it may write or read some */
     struct sonde_cl_written written; /* only if they are asked for */
@@ -289,7 +293,8 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
 void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_command_queue queue, const struct sonde_submit *submit);
 /* Around the call that maps a part of a buffer; NULL: it failed. */
 void sonde__cl_values_map(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem mem, cl_map_flags flags, uint64_t from, uint64_t bytes);
-void sonde__cl_values_mapped(struct sonde_cl_enqueue *enqueue, void *pointer);
+void sonde__cl_values_map_svm(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const void *pointer, uint64_t bytes);
+void sonde__cl_values_mapped(struct sonde_cl_enqueue *enqueue, const void *pointer);
 /* A buffer was made, with these contents or without; the host writes some of it. */
 void sonde__cl_values_made(cl_mem handle, struct sonde_cl_mem *mem, uint64_t bytes);
 void sonde__cl_values_host_writes(struct sonde_cl_mem *mem);

@@ -245,17 +245,32 @@ static bool is_target(const struct sonde_cl_values *v, cl_mem mem)
     return false;
 }
 
-/* All of shared virtual memory, from where it begins. */
+/* Whether the kernel may write through another argument to another place of the object. */
+static bool is_reached_twice(const struct sonde_cl_enqueue *enqueue, const struct sonde_cl_kernel *kernel, uint32_t argument)
+{
+    const void *pointer = sonde__cl_fine_pointer(kernel, argument);
+    for (uint32_t i = 0; i < kernel->arguments.count; i++)
+        if (kernel->arguments.object[i] == kernel->arguments.object[argument] && sonde__cl_fine_pointer(kernel, i) != pointer && sonde__cl_fine_writes(enqueue, i))
+            return true;
+    return false;
+}
+
+/* Shared virtual memory, from where the argument points; all of it, if what is written is not marked. */
 static void add_svm_argument(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_kernel *kernel, uint32_t argument,
                              const struct sonde_object_info *known, uint32_t element_bytes)
 {
-    const uint32_t object = kernel->arguments.object[argument], grain = sonde__cl_fine_grain(enqueue);
+    const uint32_t object = kernel->arguments.object[argument];
     const cl_mem base = (cl_mem)(uintptr_t)known->address;
+    const uint64_t place = (uintptr_t)sonde__cl_fine_pointer(kernel, argument) - known->address;
     if (known->kind == SONDE_OBJECT_SVM && is_target(v, base))
         return;
-    if (known->kind == SONDE_OBJECT_SVM && sonde__cl_svm(base) && sonde__cl_fine_pointer(kernel, argument) == (const void *)base && known->address % 8 == 0) {
+    if (known->kind == SONDE_OBJECT_SVM && sonde__cl_svm(base) && place < known->bytes && known->address % 8 == 0) {
+        uint32_t grain = sonde__cl_fine_grain(enqueue);
+        if (place % 8 || (grain && is_reached_twice(enqueue, kernel, argument)))
+            grain = 0;
+        const uint64_t from = grain ? place : 0, bytes = known->bytes - from;
         add_target(enqueue, v,
-                   (struct target){.mem = base, .is_svm = true, .object = object, .element_bytes = element_bytes, .maybe = !grain, .bytes = known->bytes, .grain = grain, .marks_bytes = known->bytes});
+                   (struct target){.mem = base, .is_svm = true, .object = object, .element_bytes = element_bytes, .maybe = !grain, .from = from, .bytes = bytes, .grain = grain, .marks_from = from, .marks_bytes = bytes});
         return;
     }
     sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_SVM);
@@ -332,12 +347,16 @@ static bool make_rectangle(const struct sonde_cl_written *w, struct target *t)
 /* What was defined when it was mapped, but for the version. */
 static void add_unmapped(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
 {
-    struct mapping *m = sonde__cl_maps_find(v, w->mem, w->unmapped);
+    uint32_t object = w->svm ? 0 : sonde__cl_mem_object(w->mem);
+    struct sonde_object_info whole = {0};
+    if (w->svm)
+        sonde__cl_svm_around(w->svm, &object, &whole);
+    struct mapping *m = sonde__cl_maps_find(v, w->svm ? (cl_mem)(uintptr_t)whole.address : w->mem, w->unmapped);
     if (!m) {
         sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_MAPPED);
         return;
     }
-    const struct target t = {.mem = w->mem, .known = sonde__cl_mem(w->mem), .mapping = m, .object = sonde__cl_mem_object(w->mem), .maybe = true, .from = m->from, .bytes = m->bytes};
+    const struct target t = {.mem = m->mem, .is_svm = m->is_svm, .known = m->known, .mapping = m, .object = object, .maybe = true, .from = m->from, .bytes = m->bytes};
     uint64_t from = m->from, to = from + m->bytes;
     sonde__cl_values_define(t.known, &from, &to);
     add_written(v, &t);
@@ -351,10 +370,9 @@ static void add_unmapped(struct sonde_cl_enqueue *enqueue, struct sonde_cl_value
 static void add_svm(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
 {
     struct sonde_object_info o;
-    const uint32_t object = sonde__cl_svm_object(w->svm);
+    uint32_t object;
     const uint64_t address = (uintptr_t)w->svm;
-    if (!object || !sonde_object_find(object, &o) || !sonde__cl_svm((void *)(uintptr_t)o.address) || o.address % 8 || address < o.address ||
-        w->bytes > o.bytes || address - o.address > o.bytes - w->bytes)
+    if (!sonde__cl_svm_around(w->svm, &object, &o) || o.address % 8 || w->bytes > o.bytes || address - o.address > o.bytes - w->bytes)
         sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_SVM);
     else
         add_target(enqueue, v, (struct target){.mem = (cl_mem)(uintptr_t)o.address, .is_svm = true, .object = object, .from = address - o.address, .bytes = w->bytes});
@@ -506,6 +524,8 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
         sonde__cl_order_begin(enqueue, handle);
     if (changes && written->freed)
         sonde__cl_values_svm_freeing(enqueue, handle, written->freed_count, written->freed);
+    if (changes && written->svm_mapped)
+        sonde__cl_values_map_svm(enqueue, handle, written->svm_mapped, written->bytes);
     look(enqueue, handle, written);
     if (changes && !enqueue->copied)
         sonde__cl_order_turn(enqueue, handle);
@@ -536,7 +556,7 @@ static void tell_flow(const struct sonde_cl_enqueue *enqueue, uint32_t operation
         sonde_value_flow(operation, sonde__cl_mem_object(w->source), submit->bytes, SONDE_FLOW_READ);
     if (w->svm_source && !is_not_svm(w->svm_source))
         sonde_value_flow(operation, sonde__cl_svm_object(w->svm_source), submit->bytes, SONDE_FLOW_READ);
-    if (w->svm)
+    if (w->svm && !w->is_unmap)
         sonde_value_flow(operation, sonde__cl_svm_object(w->svm), submit->bytes, SONDE_FLOW_WRITE);
     if (w->mem && !w->is_unmap)
         sonde_value_flow(operation, sonde__cl_mem_object(w->mem), submit->bytes, SONDE_FLOW_WRITE);

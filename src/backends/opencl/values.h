@@ -30,8 +30,10 @@ struct rooms {
 
 /* What the host may be writing, copied before it could. */
 struct mapping {
-    cl_mem mem;     /* NULL: it is none */
-    void *pointer;
+    cl_mem mem;     /* or where shared virtual memory begins; NULL: it is none */
+    bool is_svm;
+    struct sonde_cl_mem *known;
+    const void *pointer;
     uint64_t from, bytes, number;
     uint32_t version; /* sonde_cl_mem's: nobody else has written it since */
     struct room room;
@@ -131,6 +133,9 @@ void sonde__cl_compare_release_rooms(const cl_icd_dispatch *real, struct rooms *
 bool sonde__cl_compare_results(const cl_icd_dispatch *real, const struct sonde_cl_values *v, struct rooms *rooms); /* made once */
 
 struct sonde_cl_values *sonde__cl_compare_of(struct sonde_cl_queue *queue); /* NULL: no memory */
+/* What there is of a target now, into `to`, its first byte to a place modulo 8. *copied is the caller's; NULL: not asked for. */
+bool sonde__cl_compare_copy(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, const struct target *target, cl_mem to,
+                            cl_uint waits, const cl_event *wait_list, cl_event *copied);
 /* Our kernels, once. */
 bool sonde__cl_compare_build(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue);
 /* Around an operation: its targets are copied, those that cannot be are left out; and compared. `operation` 0: there was none. */
