@@ -20,6 +20,7 @@ struct job {
     uint32_t place;             /* there */
     cl_event copied, compared, done; /* the last: `found` was read; NULL: it is not enqueued */
     cl_event marked_none, marked_some; /* of the marks */
+    cl_event fetched;                  /* of an image: it is in a buffer */
     struct sonde_value_change change;
     cl_uint groups;
     bool marked;
@@ -231,7 +232,7 @@ static void add_up(struct job *job)
 
 static cl_event last_of(const struct job *job)
 {
-    return job->done ? job->done : (job->compared ? job->compared : job->copied);
+    return job->done ? job->done : (job->compared ? job->compared : (job->fetched ? job->fetched : job->copied));
 }
 
 static bool finish(struct job *job)
@@ -252,7 +253,7 @@ static bool finish(struct job *job)
     } else if (job->done) {
         sonde_value_missed(job->change.operation, SONDE_VALUE_MISSED_FAILED, SONDE_ENGINE_NONE);
     }
-    const cl_event all[] = {job->copied, job->marked_none, job->marked_some, job->compared, job->done};
+    const cl_event all[] = {job->copied, job->marked_none, job->marked_some, job->fetched, job->compared, job->done};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
             real->clReleaseEvent(all[i]);
@@ -317,7 +318,7 @@ static struct job *job_get(struct sonde_cl_values *v, const struct target *of)
         job->place = of->place;
         if (job->slot)
             sonde__cl_order_use(job->slot);
-        job->copied = job->marked_none = job->marked_some = job->compared = job->done = NULL;
+        job->copied = job->marked_none = job->marked_some = job->fetched = job->compared = job->done = NULL;
     }
     return job;
 }
@@ -566,6 +567,8 @@ bool sonde__cl_compare_copy(const cl_icd_dispatch *real, const struct sonde_cl_v
 {
     if (t->is_svm)
         return copy_svm(real, v, queue, t, to, waits, wait_list, copied);
+    if (t->is_image)
+        return real->clEnqueueCopyImageToBuffer(queue, t->mem, to, t->origin, t->region, 0, waits, wait_list, copied) == CL_SUCCESS;
     return real->clEnqueueCopyBuffer(queue, t->mem, to, (size_t)t->from, (size_t)(t->from % 8), (size_t)t->bytes, waits, wait_list, copied) == CL_SUCCESS;
 }
 
@@ -671,6 +674,16 @@ static bool compare_marked(const cl_icd_dispatch *real, const struct sonde_cl_va
                                      behind ? &job->compared : NULL, &job->done) == CL_SUCCESS;
 }
 
+static bool compare_image(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, const cl_event *behind, uint32_t i)
+{
+    const struct target *t = &v->target[i];
+    struct job *job = v->job[i];
+    struct room *now = &v->rooms->marks[i];
+    return sonde__cl_compare_room(real, v, queue, now, t->bytes + 8) && sonde__cl_compare_copy(real, v, queue, t, now->mem, behind ? 1 : 0, behind, &job->fetched) &&
+           sonde__cl_values_compare(real, v, queue, behind ? &job->fetched : NULL, (const cl_mem[]){now->mem, then_of(v, i)}, (const cl_ulong[]){0, t->bytes, 0},
+                                    (cl_ulong(*)[SIZES])(void *)job->found, &job->compared, &job->done);
+}
+
 static bool compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, const cl_event *behind, uint32_t i)
 {
     const struct target *t = &v->target[i];
@@ -679,6 +692,8 @@ static bool compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_c
     job->marked = t->grain != 0;
     if (job->marked)
         return compare_marked(real, v, queue, behind, i);
+    if (t->is_image)
+        return compare_image(real, v, queue, behind, i);
     return set_now(real, v->compare, t) &&
            sonde__cl_values_compare(real, v, queue, behind, (const cl_mem[]){NULL, then_of(v, i)},
                                     (const cl_ulong[]){t->from, t->from + t->bytes, t->from / 8 * 8}, (cl_ulong(*)[SIZES])(void *)job->found, &job->compared, &job->done);

@@ -238,43 +238,43 @@ ENQUEUE_WRITES(clEnqueueFillBuffer,
 
 /* ---- images -------------------------------------------------------------------- */
 
-ENQUEUE(clEnqueueReadImage,
-        (cl_command_queue command_queue, cl_mem image, cl_bool blocking, const size_t *origin,
-         const size_t *region, size_t row_pitch, size_t slice_pitch, void *host, WAITS),
-        (command_queue, image, blocking, origin, region, row_pitch, slice_pitch, host, WAITED),
-        blocking, op(SONDE_OP_IMAGE_READ, image_bytes(image, region), sonde__cl_mem_object(image)))
+ENQUEUE_WRITES(clEnqueueReadImage,
+               (cl_command_queue command_queue, cl_mem image, cl_bool blocking, const size_t *origin,
+                const size_t *region, size_t row_pitch, size_t slice_pitch, void *host, WAITS),
+               (command_queue, image, blocking, origin, region, row_pitch, slice_pitch, host, WAITED),
+               blocking, WRITES(.source = image), op(SONDE_OP_IMAGE_READ, image_bytes(image, region), sonde__cl_mem_object(image)))
 
 ENQUEUE_WRITES(clEnqueueWriteImage,
                (cl_command_queue command_queue, cl_mem image, cl_bool blocking, const size_t *origin,
                 const size_t *region, size_t row_pitch, size_t slice_pitch, const void *host, WAITS),
                (command_queue, image, blocking, origin, region, row_pitch, slice_pitch, host, WAITED),
-               blocking, WRITES(.missed = SONDE_VALUE_MISSED_IMAGE),
+               blocking, WRITES(PIXELS(image, origin, region)),
                op(SONDE_OP_IMAGE_WRITE, image_bytes(image, region), sonde__cl_mem_object(image)))
 
 ENQUEUE_WRITES(clEnqueueCopyImage,
                (cl_command_queue command_queue, cl_mem source, cl_mem target,
                 const size_t *source_origin, const size_t *target_origin, const size_t *region, WAITS),
-               (command_queue, source, target, source_origin, target_origin, region, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_IMAGE),
+               (command_queue, source, target, source_origin, target_origin, region, WAITED), false, WRITES(.source = source, PIXELS(target, target_origin, region)),
                between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(source, region),
                        sonde__cl_mem_object(source), sonde__cl_mem_object(target)))
 
 ENQUEUE_WRITES(clEnqueueFillImage,
                (cl_command_queue command_queue, cl_mem image, const void *colour, const size_t *origin,
                 const size_t *region, WAITS),
-               (command_queue, image, colour, origin, region, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_IMAGE),
+               (command_queue, image, colour, origin, region, WAITED), false, WRITES(PIXELS(image, origin, region)),
                op(SONDE_OP_IMAGE_FILL, image_bytes(image, region), sonde__cl_mem_object(image)))
 
 ENQUEUE_WRITES(clEnqueueCopyImageToBuffer,
                (cl_command_queue command_queue, cl_mem image, cl_mem buffer, const size_t *origin,
                 const size_t *region, size_t offset, WAITS),
-               (command_queue, image, buffer, origin, region, offset, WAITED), false, WRITES(.mem = buffer, .from = offset, .bytes = image_bytes(image, region)),
+               (command_queue, image, buffer, origin, region, offset, WAITED), false, WRITES(.source = image, .mem = buffer, .from = offset, .bytes = image_bytes(image, region)),
                between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(image, region),
                        sonde__cl_mem_object(image), sonde__cl_mem_object(buffer)))
 
 ENQUEUE_WRITES(clEnqueueCopyBufferToImage,
                (cl_command_queue command_queue, cl_mem buffer, cl_mem image, size_t offset,
                 const size_t *origin, const size_t *region, WAITS),
-               (command_queue, buffer, image, offset, origin, region, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_IMAGE),
+               (command_queue, buffer, image, offset, origin, region, WAITED), false, WRITES(.source = buffer, PIXELS(image, origin, region)),
                between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(image, region),
                        sonde__cl_mem_object(image), sonde__cl_mem_object(buffer)))
 
@@ -344,7 +344,7 @@ ENQUEUE_MAP(clEnqueueMapImage,
             (command_queue, image, blocking, flags, origin, region, row_pitch, slice_pitch,
              WAITED, status),
             blocking,
-            (void)0,
+            sonde__cl_values_map_image(&enqueue, command_queue, image, flags),
             map(&enqueue, image, flags, op(SONDE_OP_IMAGE_MAP, image_bytes(image, region), sonde__cl_mem_object(image))))
 
 ENQUEUE_WRITES(clEnqueueUnmapMemObject,

@@ -50,6 +50,7 @@
                         blocking, written, __VA_ARGS__)
 #define WRITES(...) (&(const struct sonde_cl_written){ __VA_ARGS__ })
 #define RECTANGLE(at, of, row, slice) .is_rectangle = true, .origin = (at), .region = (of), .row_pitch = (row), .slice_pitch = (slice)
+#define PIXELS(in, at, of) .mem = (in), .is_image = true, .origin = (at), .region = (of)
 #define WRITES_NOTHING WRITES(.mem = NULL)
 #define ENQUEUE(function, parameters, arguments, blocking, ...) \
     ENQUEUE_WRITES(function, parameters, arguments, blocking, WRITES_NOTHING, __VA_ARGS__)

@@ -87,9 +87,14 @@ static void map(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const 
     sonde__unlock(&v->lock);
 }
 
+static bool is_looked_at(cl_map_flags flags)
+{
+    return flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) && sonde_values_wanted(SONDE_VALUES_COARSE);
+}
+
 void sonde__cl_values_map(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem handle, cl_map_flags flags, uint64_t from, uint64_t bytes)
 {
-    if (!(flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) || !sonde_values_wanted(SONDE_VALUES_COARSE))
+    if (!is_looked_at(flags))
         return;
     struct sonde_cl_mem *known = sonde__cl_mem(handle);
     sonde__cl_order_begin(enqueue, queue);
@@ -97,6 +102,16 @@ void sonde__cl_values_map(struct sonde_cl_enqueue *enqueue, cl_command_queue que
         known ? atomic_load_explicit(&known->bytes, memory_order_relaxed) : 0);
     if (!enqueue->copied)
         sonde__cl_order_turn(enqueue, queue);
+}
+
+/* It is not compared: what is in flight must be told. */
+void sonde__cl_values_map_image(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem image, cl_map_flags flags)
+{
+    if (!is_looked_at(flags))
+        return;
+    sonde__cl_order_begin(enqueue, queue);
+    sonde__cl_order_unseen(enqueue, sonde__cl_mem_object(image));
+    sonde__cl_order_turn(enqueue, queue);
 }
 
 void sonde__cl_values_map_svm(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const void *pointer, uint64_t bytes)

@@ -3,7 +3,7 @@
  * Layout: layer.c takes hold of the runtime and gives the agent its ops table;
  * enqueue.c, create.c, queries.c, arguments.c and extensions.c are the hooks;
  * objects.c remembers what the runtime's handles stand for; events.c knows which operation an event is of;
- * clock.c brings device times to the host's axis; values.c, compare.c, maps.c and order.c compare what operations write with what was there;
+ * clock.c brings device times to the host's axis; values.c, compare.c, maps.c, image.c and order.c compare what operations write with what was there;
  * fine.c runs instrumented copies of kernels; duplicates.c finds objects that hold the same.
  *
  * What a program could notice, and how each is hidden: docs/transparency-opencl.md.
@@ -234,9 +234,9 @@ struct sonde_cl_written {
     cl_mem source; /* which it reads: `bytes` of it, or where there is no `mem` all that the operation moves */
     cl_mem mem;
     uint64_t from, bytes;
-    const size_t *origin, *region; /* instead: a rectangle, as the call has it; may be NULL in a call that the runtime refuses */
+    const size_t *origin, *region; /* instead: a rectangle, or a part of an image, as the call has it; may be NULL in a call that the runtime refuses */
     size_t row_pitch, slice_pitch;
-    bool is_rectangle, is_unmap;
+    bool is_rectangle, is_unmap, is_image;
     bool changes; /* memory, in a way that is not looked at, and needs no reason */
     void *const *freed; /* shared virtual memory */
     cl_uint freed_count;
@@ -293,6 +293,7 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
 void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_command_queue queue, const struct sonde_submit *submit);
 /* Around the call that maps a part of a buffer; NULL: it failed. */
 void sonde__cl_values_map(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem mem, cl_map_flags flags, uint64_t from, uint64_t bytes);
+void sonde__cl_values_map_image(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem image, cl_map_flags flags);
 void sonde__cl_values_map_svm(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const void *pointer, uint64_t bytes);
 void sonde__cl_values_mapped(struct sonde_cl_enqueue *enqueue, const void *pointer);
 /* A buffer was made, with these contents or without; the host writes some of it. */

@@ -269,8 +269,8 @@ void sonde__cl_order_claim(struct sonde_cl_enqueue *enqueue, struct sonde_cl_val
         t->place = i;
         slot->part[i].object = t->object;
         slot->part[i].from = t->from;
-        slot->part[i].to = t->from + t->bytes;
-        if (race(enqueue, t->object, t->from, t->from + t->bytes))
+        slot->part[i].to = t->is_image ? UINT64_MAX : t->from + t->bytes;
+        if (race(enqueue, t->object, slot->part[i].from, slot->part[i].to))
             atomic_fetch_or(&slot->raced, 1u << i);
     }
     slot->count = v->targets;

@@ -75,12 +75,21 @@ void sonde__cl_values_define(struct sonde_cl_mem *mem, uint64_t *from, uint64_t 
     sonde__unlock(&defined_lock);
 }
 
+bool sonde__cl_values_defined(struct sonde_cl_mem *mem, uint64_t from, uint64_t to)
+{
+    sonde__lock(&defined_lock);
+    atomic_fetch_add(&mem->version, 1);
+    const bool all = !atomic_load_explicit(&mem->bytes, memory_order_relaxed) || (mem->defined_from <= from && to <= mem->defined_to);
+    sonde__unlock(&defined_lock);
+    return all;
+}
+
 /* An operation that is not looked at writes what it writes. A kernel counts as writing all that it may. */
 static void define_unseen(const struct sonde_cl_enqueue *enqueue, const struct sonde_cl_written *written)
 {
     uint64_t from = written->from, to = written->from + written->bytes;
     const struct sonde_cl_kernel *kernel = written->kernel ? sonde__cl_kernel(written->kernel) : NULL;
-    struct sonde_cl_mem *some = written->is_rectangle || written->is_unmap ? sonde__cl_mem(written->mem) : NULL;
+    struct sonde_cl_mem *some = written->is_rectangle || written->is_unmap || written->is_image ? sonde__cl_mem(written->mem) : NULL;
     if (some)
         sonde__cl_values_host_writes(some);
     else if (written->mem)
@@ -203,14 +212,16 @@ static struct sonde_cl_parameter parameter_of(const cl_icd_dispatch *real, cl_ke
 {
     cl_kernel_arg_type_qualifier qualifier = 0;
     cl_kernel_arg_address_qualifier space = 0;
+    cl_kernel_arg_access_qualifier access = 0;
     char type[64] = "";
     real->clGetKernelArgInfo(handle, i, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof qualifier, &qualifier, NULL);
     real->clGetKernelArgInfo(handle, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof space, &space, NULL);
+    real->clGetKernelArgInfo(handle, i, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof access, &access, NULL);
     real->clGetKernelArgInfo(handle, i, CL_KERNEL_ARG_TYPE_NAME, sizeof type, type, NULL);
     type[sizeof type - 1] = 0;
     return (struct sonde_cl_parameter){
         .element_bytes = element_of(type),
-        .reads_only = qualifier & CL_KERNEL_ARG_TYPE_CONST || space == CL_KERNEL_ARG_ADDRESS_CONSTANT,
+        .reads_only = qualifier & CL_KERNEL_ARG_TYPE_CONST || space == CL_KERNEL_ARG_ADDRESS_CONSTANT || access == CL_KERNEL_ARG_ACCESS_READ_ONLY,
     };
 }
 
@@ -277,6 +288,19 @@ static void add_svm_argument(struct sonde_cl_enqueue *enqueue, struct sonde_cl_v
     sonde__cl_values_svm_writes(object);
 }
 
+/* Region NULL: all of it, perhaps. */
+static void add_image(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_mem image, const size_t *origin, const size_t *region)
+{
+    struct target t;
+    const bool fits = sonde__cl_image_target(real, image, origin, region, &t);
+    if (!fits)
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_IMAGE);
+    else if (v->targets == TARGETS_MAX)
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_ARGUMENTS);
+    else if (t.bytes)
+        v->target[v->targets++] = t;
+}
+
 static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_kernel *kernel,
                          uint32_t argument, uint32_t element_bytes)
 {
@@ -299,7 +323,7 @@ static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *e
     if (flags & CL_MEM_READ_ONLY || is_target(v, mem))
         return;
     if (type != CL_MEM_OBJECT_BUFFER)
-        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_IMAGE);
+        add_image(real, enqueue, v, mem, NULL, NULL);
     else
         add_target(enqueue, v,
                    (struct target){.mem = mem, .object = object, .element_bytes = element_bytes, .maybe = !grain, .bytes = bytes, .grain = grain, .marks_bytes = bytes});
@@ -378,7 +402,7 @@ static void add_svm(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v,
         add_target(enqueue, v, (struct target){.mem = (cl_mem)(uintptr_t)o.address, .is_svm = true, .object = object, .from = address - o.address, .bytes = w->bytes});
 }
 
-static void add_stretch(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
+static void add_stretch(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
 {
     if (w->is_unmap) {
         add_unmapped(enqueue, v, w);
@@ -386,6 +410,11 @@ static void add_stretch(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values
     }
     if (w->svm) {
         add_svm(enqueue, v, w);
+        return;
+    }
+    if (w->is_image) {
+        if (w->origin && w->region) /* else the runtime will refuse it */
+            add_image(real, enqueue, v, w->mem, w->origin, w->region);
         return;
     }
     struct target t = {.mem = w->mem, .object = sonde__cl_mem_object(w->mem), .from = w->from, .bytes = w->bytes};
@@ -485,7 +514,7 @@ static void before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, co
     if (written->kernel)
         add_arguments(real, enqueue, v, written->kernel);
     else
-        add_stretch(enqueue, v, written);
+        add_stretch(real, enqueue, v, written);
     sonde__cl_compare_before(enqueue, v, handle);
     if (!v->targets && !v->written_count)
         give_back(v);

@@ -1,4 +1,4 @@
-/* values.h - what values.c, compare.c, maps.c, order.c and duplicates.c have of a queue (sonde record --values=coarse).
+/* values.h - what values.c, compare.c, maps.c, image.c, order.c and duplicates.c have of a queue (sonde record --values=coarse).
  *
  * Threads: the holder of `lock`.
  */
@@ -24,7 +24,7 @@ struct room { /* of a queue, for what is compared of an object */
 
 /* Where the comparisons of one operation are made. */
 struct rooms {
-    struct room copy[TARGETS_MAX], marks[TARGETS_MAX];
+    struct room copy[TARGETS_MAX], marks[TARGETS_MAX]; /* of an image, instead of marks: what it is afterwards */
     cl_mem results; /* cl_ulong[GROUPS_MAX][SUMS] */
 };
 
@@ -43,7 +43,8 @@ struct mapping {
 /* What is compared of one object. */
 struct target {
     cl_mem mem;     /* or where shared virtual memory begins: */
-    bool is_svm;
+    bool is_svm, is_image;
+    size_t origin[3], region[3]; /* of an image: these pixels, */
     struct sonde_cl_mem *known; /* what is known of it; may be NULL */
     struct mapping *mapping; /* it was copied when it was mapped; else NULL */
     uint32_t object, element_bytes;
@@ -92,6 +93,15 @@ static inline void sonde__cl_miss(struct sonde_cl_enqueue *enqueue, enum sonde_v
 struct sonde_cl_values *sonde__cl_values_take(struct sonde_cl_enqueue *enqueue, cl_command_queue queue);
 /* `from` to `to` is being written. Leaves in them what of it was written before: elsewhere there is nothing to compare with. */
 void sonde__cl_values_define(struct sonde_cl_mem *mem, uint64_t *from, uint64_t *to);
+
+/* All of it was written before. It is being written, perhaps in part. */
+bool sonde__cl_values_defined(struct sonde_cl_mem *mem, uint64_t from, uint64_t to);
+
+/* ---- image.c ---- */
+
+/* What is compared of an image: a region, or (region NULL) all of it, of which a kernel may write some. `bytes` 0: there was nothing before.
+ * False: it cannot be looked at, or the runtime will refuse the operation. */
+bool sonde__cl_image_target(const cl_icd_dispatch *real, cl_mem image, const size_t *origin, const size_t *region, struct target *target);
 
 /* ---- order.c ---- */
 
