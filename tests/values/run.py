@@ -213,6 +213,13 @@ def case_fresh_images(options):
     require(m.coverage() == {"clEnqueueWriteImage": (4, 4), "stamp": (2, 2), "clEnqueueFillImage": (2, 2)}, m.answer)
 
 
+def case_natives(options):
+    m = Measured(options)
+    # Every other of the first half is one more.
+    require(sorted(r[1:4] + r[9:11] for r in m.values["clEnqueueNativeKernel"]) == [[MAYBE, 0, 1, N, N - N // 4], [MAYBE, 0, 1, N, N]], m.values)
+    require(m.coverage()["clEnqueueNativeKernel"] == (2, 1) and "it runs on the host" in m.text, m.answer)
+
+
 def case_places(options):
     m = Measured(options)
     said = [[int(x) for x in line.split()] for line in m.said if not line.startswith("checksum")]

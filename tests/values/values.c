@@ -219,6 +219,35 @@ static void missed(void)
     CL(clReleaseCommandQueue(any));
 }
 
+struct arguments {
+    int *to;
+    const int *from;
+};
+
+static void CL_CALLBACK half(void *given)
+{
+    const struct arguments *a = given;
+    for (int i = 0; i < N / 2; i++)
+        a->to[i] = a->from[i] + i % 2;
+}
+
+static void CL_CALLBACK nothing(void *given)
+{
+    (void)given;
+}
+
+/* A function of the host's with two buffers, and one with none. */
+static void natives(void)
+{
+    cl_mem a = buffer(4 * N), b = buffer(4 * N);
+    struct arguments arguments = {NULL, NULL};
+    const cl_mem objects[] = {a, b};
+    const void *places[] = {&arguments.to, &arguments.from};
+    CL(clEnqueueNativeKernel(queue, half, &arguments, sizeof arguments, 2, objects, places, 0, NULL, NULL));
+    CL(clEnqueueNativeKernel(queue, nothing, NULL, 0, 0, NULL, NULL, 0, NULL, NULL));
+    take(a, 4 * N);
+}
+
 /* Every size and place of a write: some of it differs from what is there in one byte. */
 static void places(void)
 {
@@ -1135,6 +1164,7 @@ int main(int argc, char **argv)
         {"missed", missed},
         {"images", images},
         {"fresh_images", fresh_images},
+        {"natives", natives},
         {"places", places},
         {"rectangles", rectangles},
         {"maps", maps},

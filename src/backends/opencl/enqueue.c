@@ -179,7 +179,7 @@ ENQUEUE_WRITES(clEnqueueTask, (cl_command_queue command_queue, cl_kernel kernel,
 ENQUEUE_WRITES(clEnqueueNativeKernel,
                (cl_command_queue command_queue, void(CL_CALLBACK *function)(void *), void *args,
                 size_t args_bytes, cl_uint count, const cl_mem *objects, const void **locations, WAITS),
-               (command_queue, function, args, args_bytes, count, objects, locations, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_NATIVE),
+               (command_queue, function, args, args_bytes, count, objects, locations, WAITED), false, WRITES(.is_native = true, .objects = objects, .object_count = objects ? count : 0),
                op(SONDE_OP_NATIVE, 0, only_one(&enqueue.call, count, objects, nth_object)))
 
 /* ---- buffers ----------------------------------------------------------------- */

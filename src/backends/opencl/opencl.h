@@ -244,7 +244,9 @@ struct sonde_cl_written {
     const void *svm_mapped; /* for writing: `bytes` from here on */
     cl_kernel kernel;
     uint64_t items; /* of its launch */
-    enum sonde_value_missed missed;
+    const cl_mem *objects; /* of a native kernel, which may write all of them */
+    cl_uint object_count;
+    bool is_native;
 };
 
 struct sonde_cl_enqueue {

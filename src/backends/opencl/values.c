@@ -84,6 +84,14 @@ bool sonde__cl_values_defined(struct sonde_cl_mem *mem, uint64_t from, uint64_t 
     return all;
 }
 
+static void define_object(const struct sonde_cl_enqueue *enqueue, cl_mem mem)
+{
+    struct sonde_cl_mem *known = sonde__cl_mem(mem);
+    sonde__cl_order_unseen(enqueue, sonde__cl_mem_object(mem));
+    if (known)
+        sonde__cl_values_host_writes(known);
+}
+
 /* An operation that is not looked at writes what it writes. A kernel counts as writing all that it may. */
 static void define_unseen(const struct sonde_cl_enqueue *enqueue, const struct sonde_cl_written *written)
 {
@@ -111,6 +119,8 @@ static void define_unseen(const struct sonde_cl_enqueue *enqueue, const struct s
         else
             sonde__cl_values_svm_writes(kernel->arguments.object[i]);
     }
+    for (cl_uint i = 0; i < written->object_count; i++)
+        define_object(enqueue, written->objects[i]);
     for (uint32_t i = 0; kernel && i < kernel->indirect.count; i++) {
         sonde__cl_order_unseen(enqueue, kernel->indirect.object[i]);
         sonde__cl_values_svm_writes(kernel->indirect.object[i]);
@@ -301,22 +311,12 @@ static void add_image(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqu
         v->target[v->targets++] = t;
 }
 
-static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_kernel *kernel,
-                         uint32_t argument, uint32_t element_bytes)
+/* A buffer or an image that a kernel may write, all of it: through marks, if there are any. */
+static void add_object(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_mem mem, uint32_t grain, uint32_t element_bytes)
 {
-    const uint32_t object = kernel->arguments.object[argument];
-    struct sonde_object_info known = {0};
     cl_mem_object_type type = 0;
     cl_mem_flags flags = 0;
     size_t bytes = 0;
-    const uint32_t grain = sonde__cl_fine_grain(enqueue);
-    if (!sonde_object_find(object, &known))
-        return;
-    const cl_mem mem = (cl_mem)(uintptr_t)known.address;
-    if (sonde__cl_mem_object(mem) != object) {
-        add_svm_argument(enqueue, v, kernel, argument, &known, element_bytes);
-        return;
-    }
     real->clGetMemObjectInfo(mem, CL_MEM_TYPE, sizeof type, &type, NULL);
     real->clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
     real->clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof bytes, &bytes, NULL);
@@ -326,7 +326,21 @@ static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *e
         add_image(real, enqueue, v, mem, NULL, NULL);
     else
         add_target(enqueue, v,
-                   (struct target){.mem = mem, .object = object, .element_bytes = element_bytes, .maybe = !grain, .bytes = bytes, .grain = grain, .marks_bytes = bytes});
+                   (struct target){.mem = mem, .object = sonde__cl_mem_object(mem), .element_bytes = element_bytes, .maybe = !grain, .bytes = bytes, .grain = grain, .marks_bytes = bytes});
+}
+
+static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_kernel *kernel,
+                         uint32_t argument, uint32_t element_bytes)
+{
+    const uint32_t object = kernel->arguments.object[argument];
+    struct sonde_object_info known = {0};
+    if (!sonde_object_find(object, &known))
+        return;
+    const cl_mem mem = (cl_mem)(uintptr_t)known.address;
+    if (sonde__cl_mem_object(mem) != object)
+        add_svm_argument(enqueue, v, kernel, argument, &known, element_bytes);
+    else
+        add_object(real, enqueue, v, mem, sonde__cl_fine_grain(enqueue), element_bytes);
 }
 
 /* False: the runtime will refuse it. */
@@ -445,6 +459,18 @@ static void add_arguments(const cl_icd_dispatch *real, struct sonde_cl_enqueue *
     }
 }
 
+/* A function of the host's, which may write all that it is given. Without any there is nothing to look at. */
+static void add_native(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
+{
+    if (!w->object_count)
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_NATIVE);
+    for (cl_uint i = 0; i < w->object_count; i++)
+        if (sonde__cl_mem_object(w->objects[i]))
+            add_object(real, enqueue, v, w->objects[i], 0, 0);
+        else
+            sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_OBJECT);
+}
+
 static bool is_not_svm(const void *pointer)
 {
     struct sonde_object_info o;
@@ -453,6 +479,12 @@ static bool is_not_svm(const void *pointer)
 }
 
 /* ---- around it ------------------------------------------------------------------------------------------ */
+
+/* Perhaps. */
+static bool is_write(const struct sonde_cl_written *w)
+{
+    return w->mem || w->svm || w->kernel || w->is_native;
+}
 
 static bool is_left_out(struct sonde_cl_enqueue *enqueue, const struct sonde_cl_written *written)
 {
@@ -513,6 +545,8 @@ static void before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, co
     }
     if (written->kernel)
         add_arguments(real, enqueue, v, written->kernel);
+    else if (written->is_native)
+        add_native(real, enqueue, v, written);
     else
         add_stretch(real, enqueue, v, written);
     sonde__cl_compare_before(enqueue, v, handle);
@@ -533,10 +567,8 @@ static void look(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, cons
         sonde__cl_fine_before(enqueue, handle, written->kernel);
     if (!sonde_values_wanted(SONDE_VALUES_COARSE))
         return;
-    enqueue->writes |= written->mem || written->svm || written->kernel || written->missed;
-    if (written->missed)
-        sonde__cl_miss(enqueue, written->missed);
-    if (written->mem || written->svm || written->kernel)
+    enqueue->writes |= is_write(written);
+    if (is_write(written))
         before(enqueue, handle, written);
     else
         sonde__cl_values_check(handle);
@@ -548,7 +580,7 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
     if (written->svm && is_not_svm(written->svm)) /* a copy to the host */
         enqueue->written.svm = NULL;
     written = &enqueue->written;
-    const bool changes = sonde_values_wanted(SONDE_VALUES_COARSE) && (written->mem || written->svm || written->kernel || written->missed || written->changes);
+    const bool changes = sonde_values_wanted(SONDE_VALUES_COARSE) && (is_write(written) || written->changes);
     if (changes)
         sonde__cl_order_begin(enqueue, handle);
     if (changes && written->freed)
@@ -591,6 +623,12 @@ static void tell_flow(const struct sonde_cl_enqueue *enqueue, uint32_t operation
         sonde_value_flow(operation, sonde__cl_mem_object(w->mem), submit->bytes, SONDE_FLOW_WRITE);
     if (kernel)
         tell_arguments(enqueue, operation, kernel);
+    for (cl_uint i = 0; i < w->object_count; i++) {
+        struct sonde_object_info object = {0};
+        const uint32_t number = sonde__cl_mem_object(w->objects[i]);
+        if (number && sonde_object_find(number, &object))
+            sonde_value_flow(operation, number, object.bytes, SONDE_FLOW_READ | SONDE_FLOW_WRITE | SONDE_FLOW_MAYBE);
+    }
 }
 
 void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_command_queue queue, const struct sonde_submit *submit)
@@ -606,8 +644,7 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
             sonde__cl_duplicates_after(enqueue, v, queue, operation);
         give_back(v);
     }
-    const bool writes = enqueue->written.mem || enqueue->written.svm || enqueue->written.kernel || enqueue->written.missed;
-    for (uint32_t why = 0; operation && writes && why < SONDE_VALUE_MISSED_COUNT; why++)
+    for (uint32_t why = 0; operation && is_write(&enqueue->written) && why < SONDE_VALUE_MISSED_COUNT; why++)
         if (why ? enqueue->missed >> why & 1 : !enqueue->missed)
             sonde_value_missed(operation, (enum sonde_value_missed)why, enqueue->twin ? SONDE_ENGINE_LLVM : SONDE_ENGINE_NONE);
 }

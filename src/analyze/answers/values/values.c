@@ -212,10 +212,16 @@ static int add_duplicates(struct builder *b)
 
 /* ---- coverage -------------------------------------------------------------------------------- */
 
+/* A native kernel has no name: its call has. */
+static bool is_kernel(const struct sonde_cct_node *op)
+{
+    return op->kind == SONDE_FRAME_OP && sonde_op_kind_runs(op->op) && op->name[0];
+}
+
 const char *sonde_value_operation_name(const struct sonde_profile *profile, uint32_t leaf)
 {
     const struct sonde_cct_node *op = &profile->nodes.items[leaf];
-    return op->kind == SONDE_FRAME_OP && sonde_op_kind_runs(op->op) ? op->name : profile->nodes.items[op->parent].name;
+    return is_kernel(op) ? op->name : profile->nodes.items[op->parent].name;
 }
 
 /* Of a kernel, wherever its launches are in the tree: those of a graph are not where it was captured. */
@@ -236,7 +242,7 @@ static int add_coverage(struct builder *b, uint32_t process, const struct sonde_
     uint64_t seen;
     while (i < b->out->coverage.count && strcmp(b->out->coverage.items[i].name, name) != 0)
         i++;
-    const bool kernel = sonde_op_kind_runs(b->profile->nodes.items[leaf].op);
+    const bool kernel = is_kernel(&b->profile->nodes.items[leaf]);
     if (i == b->out->coverage.count &&
         sonde_vector_push(&b->out->coverage, (struct sonde_value_coverage){.name = name, .operations = kernel ? launches_of(b->profile, name) : 0}))
         return SONDE_ENOMEM;
