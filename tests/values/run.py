@@ -322,6 +322,10 @@ def case_threads(options):
     require(all(r[10] <= r[9] and r[9] == N * r[3] for r in m.values["count"]), m.values)
 
 
+def case_any_threads(options):
+    case_threads(options)
+
+
 def case_contexts(options):
     m = Measured(options)
     require(m.coverage()["clEnqueueFillBuffer"] == (40, 40), m.answer)

@@ -876,12 +876,15 @@ static void svm_parts(void)
 }
 
 /* Two threads launch in one queue, each its own kernel object. */
+static cl_command_queue shared;
+
 static void *launcher(void *to)
 {
+    const size_t items = N;
     cl_kernel count = kernel("count");
     CL(clSetKernelArg(count, 0, sizeof(cl_mem), to));
     for (int i = 0; i < 200; i++)
-        launch(count, N);
+        CL(clEnqueueNDRangeKernel(shared, count, 1, NULL, &items, NULL, 0, NULL, NULL));
     CL(clReleaseKernel(count));
     return NULL;
 }
@@ -890,11 +893,20 @@ static void threads(void)
 {
     pthread_t thread[2];
     cl_mem a = buffer(4 * N);
+    shared = shared ? shared : queue;
     for (int i = 0; i < 2; i++)
         pthread_create(&thread[i], NULL, launcher, &a);
     for (int i = 0; i < 2; i++)
         pthread_join(thread[i], NULL);
+    CL(clFinish(shared));
     take(a, 4 * N);
+}
+
+static void any_threads(void)
+{
+    shared = out_of_order();
+    threads();
+    CL(clReleaseCommandQueue(shared));
 }
 
 /* Contexts and queues come and go; in each two fills, of which the second changes nothing. */
@@ -1178,6 +1190,7 @@ int main(int argc, char **argv)
         {"svm_maps", svm_maps},
         {"svm_parts", svm_parts},
         {"threads", threads},
+        {"any_threads", any_threads},
         {"contexts", contexts},
         {"large", large},
         {"fresh", fresh},
