@@ -14,8 +14,7 @@ enum { JOBS_MAX = 2048 }; /* comparisons under way */
 
 /* One comparison under way. Its events are kept to its end: a runtime may use them when what they wait for fails. */
 struct job {
-    struct job *next;
-    struct sonde_cl_values *values;
+    struct sonde_cl_job of;
     struct sonde_cl_slot *slot; /* order.c; NULL: its queue is in order */
     uint32_t place;             /* there */
     cl_event copied, compared, done; /* the last: `found` was read; NULL: it is not enqueued */
@@ -29,12 +28,7 @@ struct job {
 
 static _Atomic uint64_t copied_room; /* bytes of all copies of all queues */
 
-static struct {
-    struct sonde_lock lock;
-    struct job *under_way, *free;
-    uint32_t made;
-    bool looked_at; /* those that were under way are in a thread's hands */
-} jobs;
+static struct sonde_cl_jobs jobs = {.bytes = sizeof(struct job), .most = JOBS_MAX};
 
 /* `now` and `then` agree in the bytes `from` to `to` of `now`, of which byte k is byte k - shift of `then`; shift is a multiple
  * of 8. Each group counts its elements that are equal; the edges, where words are not whole, are the first work-item's.
@@ -235,8 +229,9 @@ static cl_event last_of(const struct job *job)
     return job->done ? job->done : (job->compared ? job->compared : (job->fetched ? job->fetched : job->copied));
 }
 
-static bool finish(struct job *job)
+static bool finish(struct sonde_cl_job *one)
 {
+    struct job *job = (struct job *)one;
     const cl_event last = last_of(job);
     const cl_icd_dispatch *real = sonde__cl_target(last);
     cl_int status = CL_QUEUED;
@@ -262,14 +257,6 @@ static bool finish(struct job *job)
     return true;
 }
 
-static void job_put(struct job *job, struct job **list)
-{
-    sonde__lock(&jobs.lock);
-    job->next = *list;
-    *list = job;
-    sonde__unlock(&jobs.lock);
-}
-
 void sonde__cl_values_collect(enum sonde_collect how)
 {
     if (sonde_values_wanted(SONDE_VALUES_FINE))
@@ -278,42 +265,18 @@ void sonde__cl_values_collect(enum sonde_collect how)
         return;
     sonde__cl_duplicates_collect();
     sonde__cl_order_settle();
-    if (!sonde__lock_within(&jobs.lock, 100))
-        return;
-    struct job *list = jobs.looked_at ? NULL : jobs.under_way;
-    if (list) {
-        jobs.under_way = NULL;
-        jobs.looked_at = true;
-    }
-    sonde__unlock(&jobs.lock);
-    if (!list)
-        return;
-    for (struct job *job = list, *next; job; job = next) { /* without the lock: with an event objects may die, and callbacks be called */
-        next = job->next;
-        job_put(job, finish(job) ? &jobs.free : &jobs.under_way);
-    }
-    sonde__lock(&jobs.lock);
-    jobs.looked_at = false;
-    sonde__unlock(&jobs.lock);
+    sonde__cl_jobs_look(&jobs, finish);
 }
 
 /* NULL: too many are under way. */
 static struct job *job_get(struct sonde_cl_values *v, const struct target *of)
 {
-    struct job *job = NULL;
-    for (int i = 0; i < 2 && !job; i++) {
-        if (i)
-            sonde__cl_values_collect(SONDE_COLLECT_TURN);
-        sonde__lock(&jobs.lock);
-        job = jobs.free;
-        if (job)
-            jobs.free = job->next;
-        else if (jobs.made < JOBS_MAX && (job = sonde__memory_get(sizeof *job)))
-            jobs.made++;
-        sonde__unlock(&jobs.lock);
+    struct job *job = (struct job *)sonde__cl_job_get(&jobs, v);
+    if (!job) {
+        sonde__cl_values_collect(SONDE_COLLECT_TURN);
+        job = (struct job *)sonde__cl_job_get(&jobs, v);
     }
     if (job) {
-        job->values = v;
         job->slot = v->slot;
         job->place = of->place;
         if (job->slot)
@@ -325,12 +288,7 @@ static struct job *job_get(struct sonde_cl_values *v, const struct target *of)
 
 static bool is_under_way(const struct sonde_cl_values *v)
 {
-    sonde__lock(&jobs.lock);
-    bool found = jobs.looked_at;
-    for (const struct job *job = jobs.under_way; job && !found; job = job->next)
-        found = job->values == v;
-    sonde__unlock(&jobs.lock);
-    return found || sonde__cl_duplicates_under_way(v);
+    return sonde__cl_jobs_under_way(&jobs, v) || sonde__cl_duplicates_under_way(v);
 }
 
 /* ---- of a queue ------------------------------------------------------------------------------------ */
@@ -594,7 +552,7 @@ static bool copy(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, 
     }
     if (job->slot)
         sonde__cl_order_put(job->slot);
-    job_put(job, &jobs.free);
+    sonde__cl_job_put(&jobs, &job->of, true);
     sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_COMPARE);
     return false;
 }
@@ -628,7 +586,7 @@ void sonde__cl_compare_before(struct sonde_cl_enqueue *enqueue, struct sonde_cl_
         return;
     sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_COMPARE);
     for (uint32_t i = 0; i < kept; i++)
-        job_put(v->job[i], &jobs.under_way); /* of nothing */
+        sonde__cl_job_put(&jobs, &v->job[i]->of, false); /* of nothing */
     v->targets = 0;
     enqueue->copied = false;
 }
@@ -731,26 +689,16 @@ void sonde__cl_compare_after(struct sonde_cl_enqueue *enqueue, struct sonde_cl_v
         sonde__cl_order_compared(v, queue, v->targets, last);
     for (uint32_t i = 0; i < v->targets; i++) {
         const struct target *t = &v->target[i];
-        job_put(v->job[i], &jobs.under_way);
+        sonde__cl_job_put(&jobs, &v->job[i]->of, false);
         if (t->mapping) /* what its room is used for next in this queue is behind the comparison */
             sonde__cl_maps_put(t->mapping);
-    }
-}
-
-/* Until they are in nobody's hands: those of a thread that does not wait, or of this one, in a callback. Under jobs.lock. */
-static void wait_for_lookers(void)
-{
-    for (int i = 0; jobs.looked_at && i < 10000; i++) {
-        sonde__unlock(&jobs.lock);
-        sonde__nap(10);
-        sonde__lock(&jobs.lock);
     }
 }
 
 void sonde__cl_compare_collect(void)
 {
     sonde__lock(&jobs.lock);
-    wait_for_lookers();
+    sonde__cl_jobs_wait(&jobs);
     sonde__unlock(&jobs.lock);
     sonde__cl_values_collect(SONDE_COLLECT_TURN);
 }
@@ -760,8 +708,9 @@ static uint32_t under_way_of(uint32_t object, cl_event *list, uint32_t most)
 {
     uint32_t count = 0;
     sonde__lock(&jobs.lock);
-    wait_for_lookers();
-    for (const struct job *job = jobs.under_way; job && count < most; job = job->next) {
+    sonde__cl_jobs_wait(&jobs);
+    for (const struct sonde_cl_job *one = jobs.under_way; one && count < most; one = one->next) {
+        const struct job *job = (const struct job *)one;
         const cl_event last = last_of(job);
         if (job->change.object == object && last && sonde__cl_target(last)->clRetainEvent(last) == CL_SUCCESS)
             list[count++] = last;
@@ -788,6 +737,6 @@ void sonde__cl_values_svm_freeing(struct sonde_cl_enqueue *enqueue, cl_command_q
 
 void sonde__cl_compare_forget(void)
 {
-    memset(&jobs, 0, sizeof jobs);
+    sonde__cl_jobs_forget(&jobs);
     atomic_store(&copied_room, 0);
 }

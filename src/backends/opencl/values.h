@@ -1,4 +1,4 @@
-/* values.h - what values.c, compare.c, maps.c, image.c, order.c and duplicates.c have of a queue (sonde record --values=coarse).
+/* values.h - what values.c, compare.c, maps.c, image.c, order.c, jobs.c and duplicates.c have of a queue (sonde record --values=coarse).
  *
  * Threads: the holder of `lock`.
  */
@@ -93,6 +93,32 @@ static inline void sonde__cl_miss(struct sonde_cl_enqueue *enqueue, enum sonde_v
 struct sonde_cl_values *sonde__cl_values_take(struct sonde_cl_enqueue *enqueue, cl_command_queue queue);
 /* `from` to `to` is being written. Leaves in them what of it was written before: elsewhere there is nothing to compare with. */
 void sonde__cl_values_define(struct sonde_cl_mem *mem, uint64_t *from, uint64_t *to);
+
+/* ---- jobs.c ---- */
+
+struct sonde_cl_job { /* the first of what there is of it */
+    struct sonde_cl_job *next;
+    const struct sonde_cl_values *values;
+};
+
+struct sonde_cl_jobs {
+    size_t bytes;  /* of each */
+    uint32_t most; /* at once */
+    struct sonde_lock lock;
+    struct sonde_cl_job *under_way, *free;
+    uint32_t made;
+    bool looked_at; /* those that were under way are in a thread's hands */
+};
+
+/* NULL: there are too many. What is behind `values` is as it was left. */
+struct sonde_cl_job *sonde__cl_job_get(struct sonde_cl_jobs *jobs, const struct sonde_cl_values *v);
+void sonde__cl_job_put(struct sonde_cl_jobs *jobs, struct sonde_cl_job *job, bool is_over);
+/* Each that is under way, as they were enqueued: is it over? Nothing, if another thread is doing so. */
+void sonde__cl_jobs_look(struct sonde_cl_jobs *jobs, bool (*finish)(struct sonde_cl_job *job));
+bool sonde__cl_jobs_under_way(struct sonde_cl_jobs *jobs, const struct sonde_cl_values *v);
+/* Until they are in nobody's hands: those of a thread that does not wait, or of this one, in a callback. Under the lock. */
+void sonde__cl_jobs_wait(struct sonde_cl_jobs *jobs);
+void sonde__cl_jobs_forget(struct sonde_cl_jobs *jobs);
 
 /* All of it was written before. It is being written, perhaps in part. */
 bool sonde__cl_values_defined(struct sonde_cl_mem *mem, uint64_t from, uint64_t to);
