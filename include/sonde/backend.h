@@ -330,7 +330,7 @@ struct sonde_value_change {
     uint32_t object;
     uint32_t element_bytes; /* as the operation's code has it; 0 unknown */
     bool maybe;             /* it may have written less than was compared */
-    bool raced;             /* another queue, or the host, may have written the object meanwhile */
+    bool raced;             /* another operation, or the host, may have written the object meanwhile */
     uint64_t operations;    /* that are told of at once */
     uint64_t bytes;
     uint64_t elements[4], unchanged[4];

@@ -353,7 +353,7 @@ struct sonde_row_object {
  * its flags are of engines. */
 enum {
     SONDE_VALUE_MAYBE = 1, /* of some, what they wrote is not known: all that they may have written was compared */
-    SONDE_VALUE_RACED = 2, /* the object was written through another queue, perhaps meanwhile, or the host may write it */
+    SONDE_VALUE_RACED = 2, /* the object was written by another operation, of another queue or one out of order, perhaps meanwhile, or the host may write it */
 };
 struct sonde_row_value {
     uint32_t node, object;

@@ -41,7 +41,7 @@ static const struct sonde_view_column pattern_columns[] = {
     {"line", NULL, SONDE_CELL_TEXT, 0, 0, "line of the kernel's source with the access; null: of several accesses, or not known"},
     {"evidence", NULL, SONDE_CELL_TEXT, 0, 0, "the numbers behind it, in one sentence"},
     {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0,
-     "false: elements that the operations may not have written are counted as unchanged; another queue may have written the object at the "
+     "false: elements that the operations may not have written are counted as unchanged; another operation may have written the object at the "
      "same time; or not all accesses were looked at for this pattern"},
 };
 static const struct sonde_view_columns patterns = SONDE_VIEW_COLUMNS("patterns", pattern_columns);

@@ -9,6 +9,9 @@
  * case: across-queues across => kernel=40 read=1
  * case: out-of-order ooo => kernel=100 marker=1 barrier=10 read=1
  * case: out-of-order-unwaited ooo-free => kernel=100 read=1
+ * case: out-of-order-values ooo => kernel=100 marker=1 barrier=10 read=1; record=--values
+ * case: out-of-order-unwaited-values ooo-free => kernel=100 read=1; record=--values=all
+ * case: failed-wait-list-out-of-order-values ooo-negative => kernel=8; record=--values
  * case: kept kept => kernel=2000 read=1
  * case: queues-released released => kernel=500
  * case: released-with-user-event released-user => kernel=20
@@ -22,14 +25,14 @@ static struct guest g;
 static cl_event launch_after(cl_command_queue queue, cl_uint count, const cl_event *list)
 {
     cl_event event;
-    size_t   items = GUEST_ITEMS;
+    size_t items = GUEST_ITEMS;
     CL(clEnqueueNDRangeKernel(queue, g.add, 1, NULL, &items, &items, count, count ? list : NULL, &event));
     return event;
 }
 
 static void show(cl_event event)
 {
-    cl_int   state = 99;
+    cl_int state = 99;
     cl_ulong end = 0;
     CL(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL));
     cl_int profiling = clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
@@ -59,7 +62,7 @@ static void user(cl_int outcome)
 static void across(void)
 {
     cl_command_queue queues[4];
-    cl_event         last = NULL;
+    cl_event last = NULL;
     for (int i = 0; i < 4; i++)
         CLP(queues[i] = clCreateCommandQueue(g.context, g.device, 0, &status));
     for (int i = 0; i < 40; i++) {
@@ -156,7 +159,7 @@ int main(int argc, char **argv)
         released(kind[8] != '\0');
         return 0;
     }
-    if (strcmp(kind, "negative") == 0) {
+    if (strcmp(kind, "negative") == 0 || strcmp(kind, "ooo-negative") == 0) {
         user(-5);
         return 0; /* PoCL never finishes a queue whose wait list failed */
     }

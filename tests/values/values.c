@@ -29,7 +29,8 @@ static const char text[] =
     "kernel void copies(global const int *a, global int *b, local int *t) { event_t e = async_work_group_copy(t, a, 100, 0); "
     "wait_group_events(1, &e); b[get_global_id(0)] = t[get_local_id(0)]; }\n"
     "kernel void either(global int *a, global int *b) { int i = get_global_id(0); global int *p = i % 4 ? a : b; if (i % 2 == 0) p[i / 2] = i % 8 ? 0 : 1; }\n"
-    "kernel void paint(write_only image2d_t a) { write_imagei(a, (int2)(get_global_id(0), 0), (int4)(1)); }\n";
+    "kernel void paint(write_only image2d_t a) { write_imageui(a, (int2)(get_global_id(0), 0), (uint4)(1)); }\n"
+    "kernel void stamp(read_only image2d_t a, write_only image2d_t b) { int2 at = (int2)(get_global_id(0), 1); write_imageui(b, at, read_imageui(a, at)); }\n";
 
 enum { N = 1000 };
 static cl_context context;
@@ -185,30 +186,66 @@ static void looks(void)
     take(b, 4 * N);
 }
 
-/* What is not looked at: an out-of-order queue, mapped memory, an image. */
+static cl_command_queue out_of_order(void)
+{
+    cl_command_queue made;
+    CLP(made = clCreateCommandQueue(context, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &status));
+    return made;
+}
+
+static cl_event gate(void)
+{
+    cl_event made;
+    CLP(made = clCreateUserEvent(context, &status));
+    return made;
+}
+
+static void open_gate(cl_event event)
+{
+    CL(clSetUserEventStatus(event, CL_COMPLETE));
+    CL(clReleaseEvent(event));
+}
+
+/* What is not looked at: memory that is mapped in one queue and unmapped in another. */
 static void missed(void)
 {
-    const int one = 1;
-    const size_t origin[3] = {0, 0, 0}, pixels[3] = {8, 1, 1};
-    int colours[8 * 4] = {0};
-    cl_mem a = buffer(4 * N), image;
-    cl_command_queue any;
-    CLP(any = clCreateCommandQueue(context, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &status));
-    CL(clEnqueueFillBuffer(any, a, &one, sizeof one, 0, 4 * N, 0, NULL, NULL));
-    CL(clFinish(any));
+    cl_mem a = buffer(4 * N);
+    cl_command_queue any = out_of_order();
     int *mapped;
     CLP(mapped = clEnqueueMapBuffer(any, a, CL_TRUE, CL_MAP_WRITE, 0, 4 * N, 0, NULL, NULL, &status));
     mapped[0] = 2;
     CL(clEnqueueUnmapMemObject(queue, a, mapped, 0, NULL, NULL));
-    const cl_image_format format = {CL_RGBA, CL_SIGNED_INT32};
-    const cl_image_desc shape = {.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 8, .image_height = 1};
-    CLP(image = clCreateImage(context, CL_MEM_READ_WRITE, &format, &shape, NULL, &status));
-    CL(clEnqueueWriteImage(queue, image, CL_TRUE, origin, pixels, 0, 0, colours, 0, NULL, NULL));
-    cl_kernel paint = kernel("paint");
-    CL(clSetKernelArg(paint, 0, sizeof image, &image));
-    launch(paint, 8);
     take(a, 4 * N);
     CL(clReleaseCommandQueue(any));
+}
+
+struct arguments {
+    int *to;
+    const int *from;
+};
+
+static void CL_CALLBACK half(void *given)
+{
+    const struct arguments *a = given;
+    for (int i = 0; i < N / 2; i++)
+        a->to[i] = a->from[i] + i % 2;
+}
+
+static void CL_CALLBACK nothing(void *given)
+{
+    (void)given;
+}
+
+/* A function of the host's with two buffers, and one with none. */
+static void natives(void)
+{
+    cl_mem a = buffer(4 * N), b = buffer(4 * N);
+    struct arguments arguments = {NULL, NULL};
+    const cl_mem objects[] = {a, b};
+    const void *places[] = {&arguments.to, &arguments.from};
+    CL(clEnqueueNativeKernel(queue, half, &arguments, sizeof arguments, 2, objects, places, 0, NULL, NULL));
+    CL(clEnqueueNativeKernel(queue, nothing, NULL, 0, 0, NULL, NULL, 0, NULL, NULL));
+    take(a, 4 * N);
 }
 
 /* Every size and place of a write: some of it differs from what is there in one byte. */
@@ -291,6 +328,358 @@ static void rectangles(void)
         memcpy(there, other, sizeof there);
     }
     take(a, ROOM);
+}
+
+enum { WIDTH = 12,
+       HEIGHT = 7,
+       LAYERS = 5,
+       PIXELS = WIDTH * HEIGHT * LAYERS };
+
+static cl_mem image(cl_mem_object_type type, cl_channel_type channel, bool contents)
+{
+    static unsigned char zeros[16 * PIXELS];
+    const cl_image_format format = {CL_RGBA, channel};
+    const cl_image_desc shape = {.image_type = type, .image_width = WIDTH, .image_height = HEIGHT, .image_depth = LAYERS, .image_array_size = LAYERS};
+    cl_mem made;
+    CLP(made = clCreateImage(context, CL_MEM_READ_WRITE | (contents ? CL_MEM_COPY_HOST_PTR : 0), &format, &shape, contents ? zeros : NULL, &status));
+    return made;
+}
+
+/* The pixels of a region, one behind the other; `back`: from there to their places. */
+static void pixels(unsigned char *all, unsigned char *packed, const size_t *origin, const size_t *region, size_t height, size_t bytes, bool back)
+{
+    for (size_t z = 0; z < region[2]; z++)
+        for (size_t y = 0; y < region[1]; y++, packed += region[0] * bytes) {
+            unsigned char *row = all + (((origin[2] + z) * height + origin[1] + y) * WIDTH + origin[0]) * bytes;
+            memcpy(back ? row : packed, back ? packed : row, region[0] * bytes);
+        }
+}
+
+/* Regions of images of four shapes and three formats: written, copied, filled, copied from a buffer; a kernel that may write all; a copy to a buffer. */
+static void images(void)
+{
+    static const cl_mem_object_type types[] = {CL_MEM_OBJECT_IMAGE1D, CL_MEM_OBJECT_IMAGE2D, CL_MEM_OBJECT_IMAGE2D_ARRAY, CL_MEM_OBJECT_IMAGE3D};
+    static const cl_channel_type channels[] = {CL_UNSIGNED_INT8, CL_UNSIGNED_INT16, CL_UNSIGNED_INT32};
+    static const char *const names[] = {"clEnqueueWriteImage", "clEnqueueCopyImage", "clEnqueueFillImage", "clEnqueueCopyBufferToImage"};
+    static unsigned char there[16 * PIXELS], before[16 * PIXELS], after[16 * PIXELS], marks[16 * PIXELS];
+    const size_t none[3] = {0, 0, 0};
+    uint32_t random = 1;
+    memset(marks, 1, sizeof marks);
+    for (int t = 0; t < 4; t++)
+        for (int c = 0; c < 3; c++) {
+            const size_t bytes = 4u << c, whole[3] = {WIDTH, t ? HEIGHT : 1, t > 1 ? LAYERS : 1};
+            cl_mem a = image(types[t], channels[c], true), zeros = image(types[t], channels[c], true), packed = buffer(16 * PIXELS);
+            memset(there, 0, sizeof there);
+            for (int turn = 0; turn < 12; turn++) {
+                size_t origin[3], region[3], count = 1;
+                for (int k = 0; k < 3; k++) {
+                    random = random * 1664525u + 1013904223u;
+                    region[k] = 1 + (random >> 20) % whole[k];
+                    origin[k] = (random >> 10) % (whole[k] - region[k] + 1);
+                    count *= region[k];
+                }
+                pixels(there, before, origin, region, whole[1], bytes, false);
+                for (size_t i = 0; i < count * bytes; i++)
+                    after[i] = turn % 4 == 1 ? 0 : turn % 4 == 2 ? (i % ((size_t)1 << c) ? 0 : 3)
+                                                                 : (unsigned char)(before[i] + (i * 2654435761u >> 7) % 5 / 4);
+                const cl_uint colour[4] = {3, 3, 3, 3};
+                if (turn % 4 == 0)
+                    CL(clEnqueueWriteImage(queue, a, CL_TRUE, origin, region, 0, 0, after, 0, NULL, NULL));
+                else if (turn % 4 == 1)
+                    CL(clEnqueueCopyImage(queue, zeros, a, none, origin, region, 0, NULL, NULL));
+                else if (turn % 4 == 2)
+                    CL(clEnqueueFillImage(queue, a, colour, origin, region, 0, NULL, NULL));
+                else {
+                    CL(clEnqueueWriteBuffer(queue, packed, CL_TRUE, 8, count * bytes, after, 0, NULL, NULL));
+                    CL(clEnqueueCopyBufferToImage(queue, packed, a, 8, origin, region, 0, NULL, NULL));
+                }
+                count_marked(before, after, marks, count * bytes, names[turn % 4]);
+                pixels(there, after, origin, region, whole[1], bytes, true);
+            }
+            if (t == 1) {
+                cl_kernel paint = kernel("paint");
+                CL(clSetKernelArg(paint, 0, sizeof a, &a));
+                memcpy(before, there, sizeof before);
+                launch(paint, 8);
+                for (size_t i = 0; i < 8 * bytes; i++)
+                    there[i] = i % ((size_t)1 << c) ? 0 : 1;
+                count_marked(before, there, marks, WIDTH * HEIGHT * bytes, "paint");
+                CL(clReleaseKernel(paint));
+            }
+            CL(clEnqueueCopyImageToBuffer(queue, a, packed, none, whole, 0, 0, NULL, NULL));
+            take(packed, whole[0] * whole[1] * whole[2] * bytes);
+            CL(clEnqueueReadImage(queue, a, CL_TRUE, none, whole, 0, 0, after, 0, NULL, NULL));
+            if (memcmp(after, there, whole[0] * whole[1] * whole[2] * bytes) != 0)
+                exit(1);
+            CL(clReleaseMemObject(a));
+            CL(clReleaseMemObject(zeros));
+            CL(clReleaseMemObject(packed));
+        }
+}
+
+/* An image without contents: four rows, of which two are written again, then all, then a part that is no stretch of rows. A kernel reads one and writes another;
+ * and one is written in a queue out of order. */
+static void fresh_images(void)
+{
+    static unsigned char zeros[16 * PIXELS];
+    const size_t none[3] = {0, 0, 0}, rows[3] = {WIDTH, 4, 1}, some[3] = {WIDTH, 2, 1}, all[3] = {WIDTH, HEIGHT, 1}, part[3] = {3, 3, 1}, at[3] = {0, 2, 0};
+    cl_mem a = image(CL_MEM_OBJECT_IMAGE2D, CL_UNSIGNED_INT32, false), b = image(CL_MEM_OBJECT_IMAGE2D, CL_UNSIGNED_INT32, false);
+    cl_mem c = image(CL_MEM_OBJECT_IMAGE2D, CL_UNSIGNED_INT32, true);
+    CL(clEnqueueWriteImage(queue, a, CL_TRUE, none, rows, 0, 0, zeros, 0, NULL, NULL));
+    CL(clEnqueueWriteImage(queue, a, CL_TRUE, at, some, 0, 0, zeros, 0, NULL, NULL)); /* the first that is compared */
+    CL(clEnqueueWriteImage(queue, a, CL_TRUE, none, all, 0, 0, zeros, 0, NULL, NULL));
+    CL(clEnqueueWriteImage(queue, a, CL_TRUE, at, part, 0, 0, zeros, 0, NULL, NULL)); /* the second */
+    const size_t items = WIDTH;
+    cl_kernel stamp = kernel("stamp");
+    CL(clSetKernelArg(stamp, 0, sizeof a, &a));
+    CL(clSetKernelArg(stamp, 1, sizeof b, &b));
+    for (int i = 0; i < 2; i++) /* of the first nothing is known; the second leaves all as it was */
+        CL(clEnqueueNDRangeKernel(queue, stamp, 1, NULL, &items, NULL, 0, NULL, NULL));
+    cl_command_queue any = out_of_order();
+    const cl_uint colour[4] = {0, 0, 0, 0};
+    const cl_event go = gate();
+    cl_event event;
+    CL(clEnqueueFillImage(any, c, colour, at, some, 1, &go, &event));
+    CL(clEnqueueFillImage(any, c, colour, at, part, 1, &event, NULL));
+    CL(clReleaseEvent(event));
+    open_gate(go);
+    CL(clFinish(any));
+    CL(clReleaseCommandQueue(any));
+    CL(clEnqueueReadImage(queue, a, CL_TRUE, none, all, 0, 0, zeros, 0, NULL, NULL));
+    for (size_t i = 0; i < 16 * WIDTH * HEIGHT; i++)
+        checksum = (checksum ^ zeros[i]) * 1099511628211u;
+}
+
+/* What a turn below waits for. */
+enum order { BY_EVENTS,
+             BY_BARRIERS,
+             BY_WAITING };
+
+static void ordered(cl_command_queue any, enum order by, cl_event *last, cl_event now)
+{
+    if (by == BY_BARRIERS)
+        CL(clEnqueueBarrierWithWaitList(any, 0, NULL, NULL));
+    if (by == BY_WAITING)
+        CL(clWaitForEvents(1, &now));
+    CL(clReleaseEvent(*last));
+    *last = now;
+}
+
+/* In a queue out of order each waits for the one before it: a write, a read, a kernel, a copy to another buffer, a fill. They are ordered by events,
+ * of which the first is the program's, by barriers, or because the program waits. */
+static void any_order(void)
+{
+    static int there[N], other[N], second[N], host[3][N], seen[N];
+    static unsigned char marks[4 * N];
+    const int value = 3, n = 600;
+    const size_t items = N;
+    cl_command_queue any = out_of_order();
+    cl_mem a = buffer(4 * N), b = buffer(4 * N);
+    cl_kernel set = kernel("set");
+    CL(clSetKernelArg(set, 0, sizeof a, &a));
+    CL(clSetKernelArg(set, 1, sizeof value, &value));
+    CL(clSetKernelArg(set, 2, sizeof n, &n));
+    for (enum order by = BY_EVENTS; by <= BY_WAITING; by++) {
+        const cl_uint waits = by == BY_EVENTS ? 1 : 0;
+        const cl_event first = gate();
+        cl_event last = first, now;
+        CL(clRetainEvent(first));
+        cl_event *const list = waits ? &last : NULL;
+        for (int i = 0; i < N; i++)
+            host[by][i] = i % 3 == (int)by ? 3 : i;
+        if (by == BY_BARRIERS)
+            CL(clEnqueueBarrierWithWaitList(any, 1, &first, NULL));
+        else if (by == BY_WAITING)
+            CL(clSetUserEventStatus(first, CL_COMPLETE));
+        CL(clEnqueueWriteBuffer(any, a, CL_FALSE, 0, sizeof seen, host[by], waits, list, &now));
+        memset(marks, 1, sizeof marks);
+        count_marked((unsigned char *)there, (unsigned char *)host[by], marks, sizeof marks, "clEnqueueWriteBuffer");
+        memcpy(there, host[by], sizeof there);
+        ordered(any, by, &last, now);
+        CL(clEnqueueReadBuffer(any, a, CL_FALSE, 0, sizeof seen, seen, waits, list, &now));
+        ordered(any, by, &last, now);
+        CL(clEnqueueNDRangeKernel(any, set, 1, NULL, &items, NULL, waits, list, &now));
+        memset(marks + 4 * n, 0, sizeof marks - 4 * n);
+        for (int i = 0; i < N; i++)
+            other[i] = i < n ? value : there[i];
+        count_marked((unsigned char *)there, (unsigned char *)other, marks, sizeof marks, "set");
+        memcpy(there, other, sizeof there);
+        ordered(any, by, &last, now);
+        CL(clEnqueueCopyBuffer(any, a, b, 0, 0, sizeof seen, waits, list, &now));
+        memset(marks, 1, sizeof marks);
+        count_marked((unsigned char *)second, (unsigned char *)there, marks, sizeof marks, "clEnqueueCopyBuffer");
+        memcpy(second, there, sizeof second);
+        ordered(any, by, &last, now);
+        CL(clEnqueueFillBuffer(any, a, "\0", 1, 3, 10, waits, list, &now)); /* bytes 3 to 12 */
+        memset(marks, 0, sizeof marks);
+        memset(marks + 3, 1, 10);
+        memset((char *)other + 3, 0, 10);
+        count_marked((unsigned char *)there, (unsigned char *)other, marks, sizeof marks, "clEnqueueFillBuffer");
+        memcpy(there, other, sizeof there);
+        ordered(any, by, &last, now);
+        if (by != BY_WAITING)
+            CL(clSetUserEventStatus(first, CL_COMPLETE));
+        CL(clFinish(any));
+        CL(clReleaseEvent(last));
+        CL(clReleaseEvent(first));
+        for (int i = 0; i < N; i++)
+            checksum = (checksum ^ (uint64_t)seen[i]) * 1099511628211u;
+    }
+    take(a, 4 * N);
+    take(b, 4 * N);
+    CL(clReleaseCommandQueue(any));
+}
+
+/* Nothing orders these: two fills of one buffer in two places, two kernels that write another, of which one was looked at before, and a write
+ * that is over before the program lets another one begin. */
+static void no_order(void)
+{
+    const int one = 1, value = 3, n = N;
+    const size_t items = N;
+    static int numbers[N];
+    cl_command_queue any = out_of_order();
+    cl_mem a = buffer(4 * N), b = buffer(4 * N), c = buffer(4 * N), d = buffer(4 * N);
+    cl_event go = gate(), done;
+    cl_kernel set = kernel("set");
+    CL(clSetKernelArg(set, 0, sizeof b, &b));
+    CL(clSetKernelArg(set, 1, sizeof value, &value));
+    CL(clSetKernelArg(set, 2, sizeof n, &n));
+    for (int i = 0; i < 2; i++)
+        CL(clEnqueueFillBuffer(any, a, &one, sizeof one, (size_t)(2 * N * i), 2 * N, 1, &go, NULL));
+    for (int i = 0; i < 2; i++)
+        CL(clEnqueueNDRangeKernel(any, set, 1, NULL, &items, NULL, 1, &go, NULL));
+    CL(clEnqueueCopyBuffer(any, d, c, 0, 0, 4 * N, 1, &go, NULL));
+    CL(clEnqueueWriteBuffer(any, d, CL_FALSE, 0, 4 * N, numbers, 0, NULL, &done));
+    CL(clFlush(any));
+    CL(clWaitForEvents(1, &done));
+    CL(clReleaseEvent(done));
+    open_gate(go);
+    CL(clFinish(any));
+    take(a, 4 * N);
+    take(b, 4 * N);
+    CL(clReleaseCommandQueue(any));
+}
+
+/* Writes, fills, copies, kernels and reads of five buffers, each behind those alone whose results it reads or replaces. All of a round wait for the program. */
+static void tangle_in(cl_command_queue in)
+{
+    enum { BUFFERS = 5,
+           ROUNDS = 6,
+           OPERATIONS = 24 };
+    static int numbers[OPERATIONS + 1][N], seen[OPERATIONS + 1][N];
+    cl_mem all[BUFFERS];
+    cl_kernel set = kernel("set");
+    uint32_t random = 1;
+    for (int i = 0; i < BUFFERS; i++)
+        all[i] = buffer(4 * N);
+    for (int round = 0; round < ROUNDS; round++) {
+        cl_event events[OPERATIONS + 1] = {gate()};
+        bool reads[BUFFERS][OPERATIONS + 1] = {{false}};
+        int writer[BUFFERS] = {0};
+        for (int i = 1; i <= OPERATIONS; i++) {
+            uint32_t r[6];
+            for (int k = 0; k < 6; k++)
+                r[k] = (random = random * 1664525u + 1013904223u) >> 12;
+            const int a = (int)(r[1] % BUFFERS), b = (a + 1 + (int)r[2] % (BUFFERS - 1)) % BUFFERS, value = (int)r[3] % 3, n = 1 + (int)r[4] % N;
+            const size_t from = 4 * (r[3] % 500), bytes = 4 * (1 + r[4] % 400), items = N;
+            cl_event list[OPERATIONS + 3];
+            cl_uint count = 0;
+            list[count++] = events[writer[a]];
+            for (int k = 1; k < i && r[0] % 5 != 4; k++)
+                if (reads[a][k])
+                    list[count++] = events[k];
+            for (int k = 0; k < N; k++)
+                numbers[i][k] = k % 7 ? (int)r[5] % 3 : 1;
+            switch (r[0] % 5) {
+            case 0:
+                CL(clEnqueueWriteBuffer(in, all[a], CL_FALSE, from, bytes, numbers[i], count, list, &events[i]));
+                break;
+            case 1:
+                CL(clEnqueueFillBuffer(in, all[a], &value, sizeof value, from, bytes, count, list, &events[i]));
+                break;
+            case 2:
+                list[count++] = events[writer[b]];
+                CL(clEnqueueCopyBuffer(in, all[b], all[a], from, from, bytes, count, list, &events[i]));
+                reads[b][i] = true;
+                break;
+            case 3:
+                CL(clSetKernelArg(set, 0, sizeof all[a], &all[a]));
+                CL(clSetKernelArg(set, 1, sizeof value, &value));
+                CL(clSetKernelArg(set, 2, sizeof n, &n));
+                CL(clEnqueueNDRangeKernel(in, set, 1, NULL, &items, NULL, count, list, &events[i]));
+                break;
+            default:
+                CL(clEnqueueReadBuffer(in, all[a], CL_FALSE, 0, 4 * N, seen[i], count, list, &events[i]));
+                reads[a][i] = true;
+            }
+            if (r[0] % 5 != 4) {
+                writer[a] = i;
+                memset(reads[a], 0, sizeof reads[a]);
+            }
+        }
+        CL(clSetUserEventStatus(events[0], CL_COMPLETE));
+        CL(clFinish(in));
+        for (int i = 0; i <= OPERATIONS; i++)
+            CL(clReleaseEvent(events[i]));
+    }
+    for (int i = 0; i < BUFFERS; i++)
+        take(all[i], 4 * N);
+}
+
+static void tangle(void)
+{
+    tangle_in(queue);
+}
+
+static void any_tangle(void)
+{
+    cl_command_queue any = out_of_order();
+    tangle_in(any);
+    CL(clReleaseCommandQueue(any));
+}
+
+/* In a queue out of order: much that takes long to compare is written, and behind that a few bytes here and there. */
+static void behind(void)
+{
+    enum { ROOM = 16 << 20,
+           PLACES = 16 };
+    const int one = 1;
+    cl_command_queue any = out_of_order();
+    cl_mem a = buffer(ROOM);
+    unsigned char *zeros = calloc(ROOM, 1);
+    for (int turn = 0; turn < 8; turn++) {
+        cl_event written, filled[PLACES];
+        CL(clEnqueueWriteBuffer(any, a, CL_FALSE, 0, ROOM, zeros, 0, NULL, &written));
+        for (size_t i = 0; i < PLACES; i++)
+            CL(clEnqueueFillBuffer(any, a, &one, sizeof one, ROOM / PLACES * (i + 1) - 4, 4, 1, &written, &filled[i]));
+        CL(clReleaseEvent(written));
+        CL(clWaitForEvents(PLACES, filled));
+        for (int i = 0; i < PLACES; i++)
+            CL(clReleaseEvent(filled[i]));
+    }
+    CL(clFinish(any));
+    take(a, ROOM);
+    free(zeros);
+    CL(clReleaseMemObject(a));
+    CL(clReleaseCommandQueue(any));
+}
+
+/* A hundred operations wait for the program, and then ten that do not. */
+static void many(void)
+{
+    const int one = 1;
+    cl_command_queue any = out_of_order();
+    cl_mem a = buffer(4 * N);
+    cl_event go = gate();
+    for (int i = 0; i < 100; i++)
+        CL(clEnqueueFillBuffer(any, a, &one, sizeof one, (size_t)(40 * i), 40, 1, &go, NULL));
+    open_gate(go);
+    CL(clFinish(any));
+    for (int i = 0; i < 10; i++)
+        CL(clEnqueueFillBuffer(any, a, &one, sizeof one, (size_t)(40 * i), 40, 0, NULL, NULL));
+    CL(clFinish(any));
+    take(a, 4 * N);
+    CL(clReleaseCommandQueue(any));
 }
 
 /* Mapped for writing, whole or in part, twice at once, with a wait; for reading; and new memory, of which a part has contents. */
@@ -381,18 +770,18 @@ static void svm(void)
         CL(clReleaseEvent(done));
         const int value = 0x03030303, n = 300;
         cl_kernel set = kernel("set");
-        CL(clSetKernelArgSVMPointer(set, 0, round < 4 ? a : a + 64)); /* what does not begin where the memory does is not looked at */
+        unsigned char *const from = round < 4 ? a : a + 64;
+        CL(clSetKernelArgSVMPointer(set, 0, from));
         CL(clSetKernelArg(set, 1, sizeof value, &value));
         CL(clSetKernelArg(set, 2, sizeof n, &n));
         launch(set, N);
         CL(clFinish(queue));
         CL(clReleaseKernel(set));
         memset(marks, 0, sizeof marks);
-        memset(marks, 1, 4 * n);
+        memset(marks + (from - a), 1, 4 * n);
         memcpy(other, there, sizeof other);
-        memset(other, 3, 4 * n);
-        if (round < 4)
-            count_marked(there, other, marks, ROOM, "set");
+        memset(other + (from - a), 3, 4 * n);
+        count_marked(there, other, marks, ROOM, "set");
         void *both[] = {a, b};
         if (round % 2)
             CL(clEnqueueSVMFree(second, 2, both, NULL, NULL, 0, NULL, NULL));
@@ -403,13 +792,99 @@ static void svm(void)
     CL(clReleaseCommandQueue(second));
 }
 
+/* Shared virtual memory mapped for writing, whole or in part, some of it twice at once, with a wait; for reading; and new memory, of which a part
+ * has contents. */
+static void svm_maps(void)
+{
+    static unsigned char there[4 * N], other[4 * N], marks[4 * N];
+    unsigned char *a = clSVMAlloc(context, CL_MEM_READ_WRITE, 4 * N, 0), *b = clSVMAlloc(context, CL_MEM_READ_WRITE, 4 * N, 0);
+    CL(clEnqueueSVMMemFill(queue, a, "\0\0\0\0", 4, 4 * N, 0, NULL, NULL));
+    for (size_t turn = 0; turn < 12; turn++) {
+        const size_t from = 52 * turn, bytes = turn % 3 ? 1001 * (turn % 3) : 4 * N - from;
+        const cl_event go = gate();
+        CL(clEnqueueSVMMap(queue, CL_FALSE, turn % 2 ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ | CL_MAP_WRITE, a + from, bytes, 1, &go, NULL));
+        open_gate(go);
+        CL(clFinish(queue));
+        CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, b, 4 * N, 0, NULL, NULL));
+        CL(clEnqueueSVMUnmap(queue, b, 0, NULL, NULL));
+        memset(marks, 0, sizeof marks);
+        for (size_t i = from; i < from + bytes; i++) {
+            marks[i] = 1;
+            other[i] = turn % 2 || i % 3 ? (unsigned char)(there[i] + i % 7 / 6) : there[i];
+            a[i] = other[i];
+        }
+        CL(clEnqueueSVMUnmap(queue, a + from, 0, NULL, NULL));
+        count_marked(there, other, marks, 4 * N, "clEnqueueSVMUnmap");
+        memcpy(there, other, sizeof there);
+    }
+    const int one = 1;
+    CL(clEnqueueSVMMemFill(queue, b, &one, sizeof one, 2 * N, 0, NULL, NULL));
+    CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_WRITE, b + N, 2 * N, 0, NULL, NULL));
+    memset(b + N, 0, 2 * N);
+    CL(clEnqueueSVMUnmap(queue, b + N, 0, NULL, NULL)); /* of the first half of it something is known */
+    for (int i = 0; i < N; i++)
+        memcpy(there + 4 * i, &one, sizeof one);
+    memset(other, 0, sizeof other);
+    memset(marks, 0, sizeof marks);
+    memset(marks + N, 1, N);
+    count_marked(there, other, marks, 4 * N, "clEnqueueSVMUnmap");
+    CL(clFinish(queue));
+    for (int i = 0; i < 4 * N; i++)
+        checksum = (checksum ^ a[i]) * 1099511628211u;
+    clSVMFree(context, a);
+    clSVMFree(context, b);
+}
+
+/* Kernels with pointers to the middle of shared virtual memory: one that reads the beginning and writes behind it; one that writes where marks do
+ * not fit; one that writes through two pointers to one allocation. */
+static void svm_parts(void)
+{
+    const int value = 3, n = 300;
+    static unsigned char there[8 * N], other[8 * N], marks[8 * N];
+    unsigned char *a = clSVMAlloc(context, CL_MEM_READ_WRITE, 8 * N, 0);
+    CL(clEnqueueSVMMemFill(queue, a, "\7\0\0\0", 4, 8 * N, 0, NULL, NULL));
+    CL(clEnqueueSVMMemFill(queue, a, "\3\0\0\0", 4, 2 * N, 0, NULL, NULL));
+    cl_kernel look = kernel("look"), set = kernel("set"), either = kernel("either");
+    CL(clSetKernelArgSVMPointer(look, 0, a));
+    CL(clSetKernelArgSVMPointer(look, 1, a + 4 * N));
+    launch(look, N);
+    for (int i = 0; i < 2 * N; i++)
+        memcpy(there + 4 * i, i < N / 2 ? "\3\0\0\0" : "\7\0\0\0", 4);
+    memcpy(other, there, sizeof there);
+    memcpy(other + 4 * N, there, 4 * N);
+    memset(marks + 4 * N, 1, 4 * N);
+    count_marked(there, other, marks, 8 * N, "look");
+    memcpy(there, other, sizeof there);
+    CL(clSetKernelArgSVMPointer(set, 0, a + 4));
+    CL(clSetKernelArg(set, 1, sizeof value, &value));
+    CL(clSetKernelArg(set, 2, sizeof n, &n));
+    launch(set, N); /* what is 3 already, but for nothing */
+    memset(marks, 1, sizeof marks);
+    count_marked(there, other, marks, 8 * N, "set");
+    CL(clSetKernelArgSVMPointer(either, 0, a));
+    CL(clSetKernelArgSVMPointer(either, 1, a + 6 * N));
+    launch(either, N);
+    for (int i = 0; i < N; i += 2) { /* as the kernel has it */
+        const int written = i % 8 ? 0 : 1;
+        memcpy(other + (i % 4 ? 0 : 6 * N) + 4 * (i / 2), &written, sizeof written);
+    }
+    count_marked(there, other, marks, 8 * N, "either");
+    CL(clFinish(queue));
+    for (int i = 0; i < 8 * N; i++)
+        checksum = (checksum ^ a[i]) * 1099511628211u;
+    clSVMFree(context, a);
+}
+
 /* Two threads launch in one queue, each its own kernel object. */
+static cl_command_queue shared;
+
 static void *launcher(void *to)
 {
+    const size_t items = N;
     cl_kernel count = kernel("count");
     CL(clSetKernelArg(count, 0, sizeof(cl_mem), to));
     for (int i = 0; i < 200; i++)
-        launch(count, N);
+        CL(clEnqueueNDRangeKernel(shared, count, 1, NULL, &items, NULL, 0, NULL, NULL));
     CL(clReleaseKernel(count));
     return NULL;
 }
@@ -418,11 +893,20 @@ static void threads(void)
 {
     pthread_t thread[2];
     cl_mem a = buffer(4 * N);
+    shared = shared ? shared : queue;
     for (int i = 0; i < 2; i++)
         pthread_create(&thread[i], NULL, launcher, &a);
     for (int i = 0; i < 2; i++)
         pthread_join(thread[i], NULL);
+    CL(clFinish(shared));
     take(a, 4 * N);
+}
+
+static void any_threads(void)
+{
+    shared = out_of_order();
+    threads();
+    CL(clReleaseCommandQueue(shared));
 }
 
 /* Contexts and queues come and go; in each two fills, of which the second changes nothing. */
@@ -690,11 +1174,23 @@ int main(int argc, char **argv)
         {"looks", looks},
         {"sets", sets},
         {"missed", missed},
+        {"images", images},
+        {"fresh_images", fresh_images},
+        {"natives", natives},
         {"places", places},
         {"rectangles", rectangles},
         {"maps", maps},
+        {"any_order", any_order},
+        {"no_order", no_order},
+        {"tangle", tangle},
+        {"any_tangle", any_tangle},
+        {"behind", behind},
+        {"many", many},
         {"svm", svm},
+        {"svm_maps", svm_maps},
+        {"svm_parts", svm_parts},
         {"threads", threads},
+        {"any_threads", any_threads},
         {"contexts", contexts},
         {"large", large},
         {"fresh", fresh},

@@ -14,10 +14,12 @@ enum { JOBS_MAX = 2048 }; /* comparisons under way */
 
 /* One comparison under way. Its events are kept to its end: a runtime may use them when what they wait for fails. */
 struct job {
-    struct job *next;
-    struct sonde_cl_values *values;
+    struct sonde_cl_job of;
+    struct sonde_cl_slot *slot; /* order.c; NULL: its queue is in order */
+    uint32_t place;             /* there */
     cl_event copied, compared, done; /* the last: `found` was read; NULL: it is not enqueued */
     cl_event marked_none, marked_some; /* of the marks */
+    cl_event fetched;                  /* of an image: it is in a buffer */
     struct sonde_value_change change;
     cl_uint groups;
     bool marked;
@@ -26,12 +28,7 @@ struct job {
 
 static _Atomic uint64_t copied_room; /* bytes of all copies of all queues */
 
-static struct {
-    struct sonde_lock lock;
-    struct job *under_way, *free;
-    uint32_t made;
-    bool looked_at; /* those that were under way are in a thread's hands */
-} jobs;
+static struct sonde_cl_jobs jobs = {.bytes = sizeof(struct job), .most = JOBS_MAX};
 
 /* `now` and `then` agree in the bytes `from` to `to` of `now`, of which byte k is byte k - shift of `then`; shift is a multiple
  * of 8. Each group counts its elements that are equal; the edges, where words are not whole, are the first work-item's.
@@ -229,11 +226,12 @@ static void add_up(struct job *job)
 
 static cl_event last_of(const struct job *job)
 {
-    return job->done ? job->done : (job->compared ? job->compared : job->copied);
+    return job->done ? job->done : (job->compared ? job->compared : (job->fetched ? job->fetched : job->copied));
 }
 
-static bool finish(struct job *job)
+static bool finish(struct sonde_cl_job *one)
 {
+    struct job *job = (struct job *)one;
     const cl_event last = last_of(job);
     const cl_icd_dispatch *real = sonde__cl_target(last);
     cl_int status = CL_QUEUED;
@@ -244,24 +242,19 @@ static bool finish(struct job *job)
     if (status > CL_COMPLETE)
         return false;
     if (job->done && status == CL_COMPLETE) {
+        job->change.raced |= job->slot && sonde__cl_order_raced(job->slot, job->place);
         add_up(job);
         sonde_value_changed(&job->change);
     } else if (job->done) {
         sonde_value_missed(job->change.operation, SONDE_VALUE_MISSED_FAILED, SONDE_ENGINE_NONE);
     }
-    const cl_event all[] = {job->copied, job->marked_none, job->marked_some, job->compared, job->done};
+    const cl_event all[] = {job->copied, job->marked_none, job->marked_some, job->fetched, job->compared, job->done};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
             real->clReleaseEvent(all[i]);
+    if (job->slot)
+        sonde__cl_order_put(job->slot);
     return true;
-}
-
-static void job_put(struct job *job, struct job **list)
-{
-    sonde__lock(&jobs.lock);
-    job->next = *list;
-    *list = job;
-    sonde__unlock(&jobs.lock);
 }
 
 void sonde__cl_values_collect(enum sonde_collect how)
@@ -271,55 +264,31 @@ void sonde__cl_values_collect(enum sonde_collect how)
     if (!sonde_values_wanted(SONDE_VALUES_COARSE))
         return;
     sonde__cl_duplicates_collect();
-    if (!sonde__lock_within(&jobs.lock, 100))
-        return;
-    struct job *list = jobs.looked_at ? NULL : jobs.under_way;
-    if (list) {
-        jobs.under_way = NULL;
-        jobs.looked_at = true;
-    }
-    sonde__unlock(&jobs.lock);
-    if (!list)
-        return;
-    for (struct job *job = list, *next; job; job = next) { /* without the lock: with an event objects may die, and callbacks be called */
-        next = job->next;
-        job_put(job, finish(job) ? &jobs.free : &jobs.under_way);
-    }
-    sonde__lock(&jobs.lock);
-    jobs.looked_at = false;
-    sonde__unlock(&jobs.lock);
+    sonde__cl_order_settle();
+    sonde__cl_jobs_look(&jobs, finish);
 }
 
 /* NULL: too many are under way. */
-static struct job *job_get(struct sonde_cl_values *v)
+static struct job *job_get(struct sonde_cl_values *v, const struct target *of)
 {
-    struct job *job = NULL;
-    for (int i = 0; i < 2 && !job; i++) {
-        if (i)
-            sonde__cl_values_collect(SONDE_COLLECT_TURN);
-        sonde__lock(&jobs.lock);
-        job = jobs.free;
-        if (job)
-            jobs.free = job->next;
-        else if (jobs.made < JOBS_MAX && (job = sonde__memory_get(sizeof *job)))
-            jobs.made++;
-        sonde__unlock(&jobs.lock);
+    struct job *job = (struct job *)sonde__cl_job_get(&jobs, v);
+    if (!job) {
+        sonde__cl_values_collect(SONDE_COLLECT_TURN);
+        job = (struct job *)sonde__cl_job_get(&jobs, v);
     }
     if (job) {
-        job->values = v;
-        job->copied = job->marked_none = job->marked_some = job->compared = job->done = NULL;
+        job->slot = v->slot;
+        job->place = of->place;
+        if (job->slot)
+            sonde__cl_order_use(job->slot);
+        job->copied = job->marked_none = job->marked_some = job->fetched = job->compared = job->done = NULL;
     }
     return job;
 }
 
 static bool is_under_way(const struct sonde_cl_values *v)
 {
-    sonde__lock(&jobs.lock);
-    bool found = jobs.looked_at;
-    for (const struct job *job = jobs.under_way; job && !found; job = job->next)
-        found = job->values == v;
-    sonde__unlock(&jobs.lock);
-    return found || sonde__cl_duplicates_under_way(v);
+    return sonde__cl_jobs_under_way(&jobs, v) || sonde__cl_duplicates_under_way(v);
 }
 
 /* ---- of a queue ------------------------------------------------------------------------------------ */
@@ -332,15 +301,32 @@ void sonde__cl_compare_release(const cl_icd_dispatch *real, struct room *room)
     *room = (struct room){0};
 }
 
-static void release(const cl_icd_dispatch *real, struct sonde_cl_values *v)
+void sonde__cl_compare_release_rooms(const cl_icd_dispatch *real, struct rooms *rooms)
 {
     for (int i = 0; i < TARGETS_MAX; i++) {
-        sonde__cl_compare_release(real, &v->copy[i]);
-        sonde__cl_compare_release(real, &v->marks[i]);
+        sonde__cl_compare_release(real, &rooms->copy[i]);
+        sonde__cl_compare_release(real, &rooms->marks[i]);
     }
+    if (rooms->results)
+        real->clReleaseMemObject(rooms->results);
+    rooms->results = NULL;
+}
+
+bool sonde__cl_compare_results(const cl_icd_dispatch *real, const struct sonde_cl_values *v, struct rooms *rooms)
+{
+    cl_int status = CL_SUCCESS;
+    if (!rooms->results)
+        rooms->results = real->clCreateBuffer(v->context, CL_MEM_WRITE_ONLY, sizeof(cl_ulong[GROUPS_MAX][SUMS]), NULL, &status);
+    if (status != CL_SUCCESS)
+        rooms->results = NULL;
+    return rooms->results;
+}
+
+static void release(const cl_icd_dispatch *real, struct sonde_cl_values *v)
+{
+    sonde__cl_compare_release_rooms(real, &v->own);
+    sonde__cl_order_release(real, v);
     sonde__cl_maps_release(real, v);
-    if (v->results)
-        real->clReleaseMemObject(v->results);
     cl_kernel *const kernels[] = {&v->compare, &v->compare_marked, &v->mark, &v->copy_svm, &v->hash};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         if (*kernels[i])
@@ -349,8 +335,10 @@ static void release(const cl_icd_dispatch *real, struct sonde_cl_values *v)
     }
     if (v->program)
         real->clReleaseProgram(v->program);
-    v->results = NULL;
     v->program = NULL;
+    const cl_mem scratch = atomic_exchange(&v->scratch, NULL);
+    if (scratch)
+        real->clReleaseMemObject(scratch);
 }
 
 bool sonde__cl_compare_build(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue)
@@ -378,8 +366,7 @@ bool sonde__cl_compare_build(const cl_icd_dispatch *real, struct sonde_cl_values
         v->hash = real->clCreateKernel(v->program, "libsonde_hash", &status);
     if (status != CL_SUCCESS)
         return false;
-    v->results = real->clCreateBuffer(v->context, CL_MEM_WRITE_ONLY, sizeof(cl_ulong[GROUPS_MAX][SUMS]), NULL, &status);
-    return status == CL_SUCCESS;
+    return sonde__cl_compare_results(real, v, &v->own);
 }
 
 static uint64_t most_bytes(const cl_icd_dispatch *real, cl_command_queue queue)
@@ -430,7 +417,7 @@ static void settle(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_co
     real->clFlush(queue);
     for (;;) {
         sonde__cl_values_collect(SONDE_COLLECT_TURN);
-        if (!is_under_way(v) || sonde_now_ns() > until)
+        if ((!is_under_way(v) && !sonde__cl_order_keeps(queue)) || sonde_now_ns() > until)
             return;
         sonde__nap(50);
     }
@@ -473,10 +460,11 @@ static bool mark_rectangle(const cl_icd_dispatch *real, const struct sonde_cl_va
     const struct rectangle *r = &t->rectangle;
     const size_t global = (size_t)v->groups * GROUP, local = GROUP;
     const cl_ulong numbers[] = {(r->from - t->marks_from) / t->grain, r->width / t->grain, r->row / t->grain, r->rows, r->slice / t->grain, r->slices};
-    bool done = real->clSetKernelArg(v->mark, 0, sizeof v->marks[i].mem, &v->marks[i].mem) == CL_SUCCESS;
+    const cl_mem marks = v->rooms->marks[i].mem;
+    bool done = real->clSetKernelArg(v->mark, 0, sizeof marks, &marks) == CL_SUCCESS;
     for (cl_uint k = 0; k < sizeof numbers / sizeof *numbers && done; k++)
         done = real->clSetKernelArg(v->mark, k + 1, sizeof *numbers, &numbers[k]) == CL_SUCCESS;
-    return done && real->clEnqueueNDRangeKernel(queue, v->mark, 1, NULL, &global, &local, 0, NULL, &v->job[i]->marked_some) == CL_SUCCESS;
+    return done && real->clEnqueueNDRangeKernel(queue, v->mark, 1, NULL, &global, &local, v->slot ? 1 : 0, v->slot ? &v->job[i]->marked_none : NULL, &v->job[i]->marked_some) == CL_SUCCESS;
 }
 
 /* Zeros, and in a rectangle ones; the kernel will mark what it writes. */
@@ -486,22 +474,23 @@ static bool mark(const cl_icd_dispatch *real, const struct sonde_cl_enqueue *enq
     const struct sonde_cl_kernel *kernel = sonde__cl_kernel(enqueue->written.kernel);
     const cl_ulong zero = 0;
     const uint64_t needed = (marks_of(t) + SONDE_LLVM_MARKS_MORE + sizeof zero - 1) / sizeof zero * sizeof zero;
-    if (!sonde__cl_compare_room(real, v, queue, &v->marks[i], needed) ||
-        real->clEnqueueFillBuffer(queue, v->marks[i].mem, &zero, sizeof zero, 0, (size_t)needed, 0, NULL, &v->job[i]->marked_none) != CL_SUCCESS)
+    if (!sonde__cl_compare_room(real, v, queue, &v->rooms->marks[i], needed) ||
+        real->clEnqueueFillBuffer(queue, v->rooms->marks[i].mem, &zero, sizeof zero, 0, (size_t)needed, 0, NULL, &v->job[i]->marked_none) != CL_SUCCESS)
         return false;
-    return t->rectangle.slices ? mark_rectangle(real, v, queue, i) : kernel && sonde__cl_fine_marks(enqueue, kernel, t->mem, v->marks[i].mem, marks_of(t));
+    const cl_mem argument = t->is_svm ? (cl_mem)(void *)((char *)(void *)t->mem + t->marks_from) : t->mem;
+    return t->rectangle.slices ? mark_rectangle(real, v, queue, i) : kernel && sonde__cl_fine_marks(enqueue, kernel, argument, v->rooms->marks[i].mem, marks_of(t));
 }
 
 static cl_mem then_of(const struct sonde_cl_values *v, uint32_t i)
 {
-    return v->target[i].mapping ? v->target[i].mapping->room.mem : v->copy[i].mem;
+    return v->target[i].mapping ? v->target[i].mapping->room.mem : v->rooms->copy[i].mem;
 }
 
 /* What was copied when it was mapped: the copy is what its job waits for. */
 static bool copied_before(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, uint32_t i)
 {
     struct mapping *m = v->target[i].mapping;
-    struct job *job = job_get(v);
+    struct job *job = job_get(v, &v->target[i]);
     v->job[i] = job;
     if (job) {
         job->copied = m->copied;
@@ -520,53 +509,86 @@ static bool set_now(const cl_icd_dispatch *real, cl_kernel kernel, const struct 
     return real->clSetKernelArgSVMPointer && real->clSetKernelArgSVMPointer(kernel, 0, t->mem) == CL_SUCCESS;
 }
 
-static bool copy_svm(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, uint32_t i, cl_uint waits, const cl_event *wait_list)
+static bool copy_svm(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, const struct target *t, cl_mem to,
+                     cl_uint waits, const cl_event *wait_list, cl_event *copied)
 {
-    const struct target *t = &v->target[i];
     const size_t global = (size_t)v->groups * GROUP, local = GROUP;
     const cl_ulong numbers[] = {t->from, t->from + t->bytes, t->from / 8 * 8};
-    bool done = set_now(real, v->copy_svm, t) && real->clSetKernelArg(v->copy_svm, 1, sizeof v->copy[i].mem, &v->copy[i].mem) == CL_SUCCESS;
+    bool done = set_now(real, v->copy_svm, t) && real->clSetKernelArg(v->copy_svm, 1, sizeof to, &to) == CL_SUCCESS;
     for (cl_uint k = 0; k < 3 && done; k++)
         done = real->clSetKernelArg(v->copy_svm, 2 + k, sizeof *numbers, &numbers[k]) == CL_SUCCESS;
-    return done && real->clEnqueueNDRangeKernel(queue, v->copy_svm, 1, NULL, &global, &local, waits, wait_list, &v->job[i]->copied) == CL_SUCCESS;
+    return done && real->clEnqueueNDRangeKernel(queue, v->copy_svm, 1, NULL, &global, &local, waits, wait_list, copied) == CL_SUCCESS;
+}
+
+bool sonde__cl_compare_copy(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, const struct target *t, cl_mem to,
+                            cl_uint waits, const cl_event *wait_list, cl_event *copied)
+{
+    if (t->is_svm)
+        return copy_svm(real, v, queue, t, to, waits, wait_list, copied);
+    if (t->is_image)
+        return real->clEnqueueCopyImageToBuffer(queue, t->mem, to, t->origin, t->region, 0, waits, wait_list, copied) == CL_SUCCESS;
+    return real->clEnqueueCopyBuffer(queue, t->mem, to, (size_t)t->from, (size_t)(t->from % 8), (size_t)t->bytes, waits, wait_list, copied) == CL_SUCCESS;
 }
 
 static bool copy(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
 {
     struct target *t = &v->target[i];
-    const bool room = sonde__cl_compare_room(real, v, queue, &v->copy[i], t->bytes + 8);
-    struct job *job = room ? job_get(v) : NULL;
+    const bool room = sonde__cl_compare_room(real, v, queue, &v->rooms->copy[i], t->bytes + 8);
+    struct job *job = room ? job_get(v, t) : NULL;
     if (!job) {
         sonde__cl_miss(enqueue, room ? SONDE_VALUE_MISSED_MANY : SONDE_VALUE_MISSED_MEMORY);
         return false;
     }
-    /* What the operation waits for, the first copy waits for, and so do those behind it. */
-    const cl_uint waits = i == 0 ? enqueue->wait_count : 0;
+    /* What the operation waits for, the first copy waits for, and in an in-order queue so do those behind it. */
+    const cl_uint waits = i == 0 || v->slot ? enqueue->gate_count : 0;
     v->job[i] = job;
-    const cl_event *wait_list = waits ? enqueue->wait_list : NULL;
-    if (t->is_svm ? copy_svm(real, v, queue, i, waits, wait_list)
-                  : real->clEnqueueCopyBuffer(queue, t->mem, v->copy[i].mem, (size_t)t->from, (size_t)(t->from % 8), (size_t)t->bytes, waits, wait_list,
-                                              &job->copied) == CL_SUCCESS) {
+    if (sonde__cl_compare_copy(real, v, queue, t, v->rooms->copy[i].mem, waits, waits ? enqueue->gate_list : NULL, &job->copied)) {
         if (t->grain && !mark(real, enqueue, v, queue, i)) {
             t->grain = 0;
             t->maybe = true;
         }
+        enqueue->copied = true;
         return true;
     }
-    job_put(job, &jobs.free);
+    if (job->slot)
+        sonde__cl_order_put(job->slot);
+    sonde__cl_job_put(&jobs, &job->of, true);
     sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_COMPARE);
     return false;
+}
+
+/* In a queue out of order: the operation waits for copies and marks. False: they are not of use. */
+static bool join(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue)
+{
+    cl_event list[3 * TARGETS_MAX];
+    cl_uint count = 0;
+    for (uint32_t i = 0; i < v->targets; i++) {
+        const cl_event of[] = {v->job[i]->copied, v->job[i]->marked_none, v->job[i]->marked_some};
+        for (size_t k = 0; k < sizeof of / sizeof *of; k++)
+            if (of[k])
+                list[count++] = of[k];
+    }
+    return sonde__cl_order_join(enqueue, queue, count, list);
 }
 
 void sonde__cl_compare_before(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue)
 {
     const cl_icd_dispatch *real = sonde__cl_target(queue);
     uint32_t kept = 0;
+    if (v->slot)
+        sonde__cl_order_claim(enqueue, v);
     for (uint32_t i = 0; i < v->targets; i++) {
         v->target[kept] = v->target[i];
         kept += v->target[kept].mapping ? copied_before(enqueue, v, kept) : copy(real, enqueue, v, queue, kept);
     }
     v->targets = kept;
+    if (!v->slot || !kept || join(enqueue, v, queue))
+        return;
+    sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_COMPARE);
+    for (uint32_t i = 0; i < kept; i++)
+        sonde__cl_job_put(&jobs, &v->job[i]->of, false); /* of nothing */
+    v->targets = 0;
+    enqueue->copied = false;
 }
 
 /* Has the object been written through this queue alone? */
@@ -577,7 +599,7 @@ static bool is_raced(const struct target *t, const struct sonde_cl_queue *queue)
     return mem && !atomic_compare_exchange_strong(&mem->writer, &none, queue) && none != queue;
 }
 
-bool sonde__cl_values_compare(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, const cl_mem pair[2],
+bool sonde__cl_values_compare(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, const cl_event *behind, const cl_mem pair[2],
                               const cl_ulong range[3], cl_ulong (*unchanged)[SIZES], cl_event *compared, cl_event *done)
 {
     const size_t global = (size_t)v->groups * GROUP, local = GROUP;
@@ -586,12 +608,12 @@ bool sonde__cl_values_compare(const cl_icd_dispatch *real, const struct sonde_cl
            real->clSetKernelArg(v->compare, 2, sizeof *range, &range[0]) == CL_SUCCESS &&
            real->clSetKernelArg(v->compare, 3, sizeof *range, &range[1]) == CL_SUCCESS &&
            real->clSetKernelArg(v->compare, 4, sizeof *range, &range[2]) == CL_SUCCESS &&
-           real->clSetKernelArg(v->compare, 5, sizeof v->results, &v->results) == CL_SUCCESS &&
-           real->clEnqueueNDRangeKernel(queue, v->compare, 1, NULL, &global, &local, 0, NULL, compared) == CL_SUCCESS &&
-           real->clEnqueueReadBuffer(queue, v->results, CL_FALSE, 0, v->groups * sizeof *unchanged, unchanged, 0, NULL, done) == CL_SUCCESS;
+           real->clSetKernelArg(v->compare, 5, sizeof v->rooms->results, &v->rooms->results) == CL_SUCCESS &&
+           real->clEnqueueNDRangeKernel(queue, v->compare, 1, NULL, &global, &local, behind ? 1 : 0, behind, compared) == CL_SUCCESS &&
+           real->clEnqueueReadBuffer(queue, v->rooms->results, CL_FALSE, 0, v->groups * sizeof *unchanged, unchanged, behind ? 1 : 0, behind ? compared : NULL, done) == CL_SUCCESS;
 }
 
-static bool compare_marked(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
+static bool compare_marked(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, const cl_event *behind, uint32_t i)
 {
     const struct target *t = &v->target[i];
     struct job *job = v->job[i];
@@ -601,30 +623,44 @@ static bool compare_marked(const cl_icd_dispatch *real, const struct sonde_cl_va
     const struct {
         size_t bytes;
         const void *value;
-    } arguments[] = {{sizeof t->mem, &v->copy[i].mem}, {sizeof to, &t->from}, {sizeof to, &to}, {sizeof to, &shift}, {sizeof t->mem, &v->results}, {sizeof t->mem, &v->marks[i].mem}, {sizeof base, &base}, {sizeof grain, &grain}};
+    } arguments[] = {{sizeof t->mem, &v->rooms->copy[i].mem}, {sizeof to, &t->from}, {sizeof to, &to}, {sizeof to, &shift}, {sizeof t->mem, &v->rooms->results}, {sizeof t->mem, &v->rooms->marks[i].mem}, {sizeof base, &base}, {sizeof grain, &grain}};
     for (cl_uint k = 0; k < sizeof arguments / sizeof *arguments; k++)
         if (real->clSetKernelArg(v->compare_marked, 1 + k, arguments[k].bytes, arguments[k].value) != CL_SUCCESS)
             return false;
-    return set_now(real, v->compare_marked, t) && real->clEnqueueNDRangeKernel(queue, v->compare_marked, 1, NULL, &global, &local, 0, NULL, &job->compared) == CL_SUCCESS &&
-           real->clEnqueueReadBuffer(queue, v->results, CL_FALSE, 0, v->groups * sizeof *job->found, job->found, 0, NULL, &job->done) == CL_SUCCESS;
+    return set_now(real, v->compare_marked, t) && real->clEnqueueNDRangeKernel(queue, v->compare_marked, 1, NULL, &global, &local, behind ? 1 : 0, behind, &job->compared) == CL_SUCCESS &&
+           real->clEnqueueReadBuffer(queue, v->rooms->results, CL_FALSE, 0, v->groups * sizeof *job->found, job->found, behind ? 1 : 0,
+                                     behind ? &job->compared : NULL, &job->done) == CL_SUCCESS;
 }
 
-static bool compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
+static bool compare_image(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, const cl_event *behind, uint32_t i)
+{
+    const struct target *t = &v->target[i];
+    struct job *job = v->job[i];
+    struct room *now = &v->rooms->marks[i];
+    return sonde__cl_compare_room(real, v, queue, now, t->bytes + 8) && sonde__cl_compare_copy(real, v, queue, t, now->mem, behind ? 1 : 0, behind, &job->fetched) &&
+           sonde__cl_values_compare(real, v, queue, behind ? &job->fetched : NULL, (const cl_mem[]){now->mem, then_of(v, i)}, (const cl_ulong[]){0, t->bytes, 0},
+                                    (cl_ulong(*)[SIZES])(void *)job->found, &job->compared, &job->done);
+}
+
+static bool compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, const cl_event *behind, uint32_t i)
 {
     const struct target *t = &v->target[i];
     struct job *job = v->job[i];
     job->groups = v->groups;
     job->marked = t->grain != 0;
     if (job->marked)
-        return compare_marked(real, v, queue, i);
+        return compare_marked(real, v, queue, behind, i);
+    if (t->is_image)
+        return compare_image(real, v, queue, behind, i);
     return set_now(real, v->compare, t) &&
-           sonde__cl_values_compare(real, v, queue, (const cl_mem[]){NULL, then_of(v, i)},
+           sonde__cl_values_compare(real, v, queue, behind, (const cl_mem[]){NULL, then_of(v, i)},
                                     (const cl_ulong[]){t->from, t->from + t->bytes, t->from / 8 * 8}, (cl_ulong(*)[SIZES])(void *)job->found, &job->compared, &job->done);
 }
 
 void sonde__cl_compare_after(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t operation)
 {
     const cl_icd_dispatch *real = sonde__cl_target(queue);
+    cl_event last[TARGETS_MAX], behind = v->slot ? sonde__cl_order_operation(v->slot) : NULL;
     for (uint32_t i = 0; i < v->targets; i++) {
         struct target *t = &v->target[i];
         struct job *job = v->job[i];
@@ -643,12 +679,28 @@ void sonde__cl_compare_after(struct sonde_cl_enqueue *enqueue, struct sonde_cl_v
         };
         for (int k = 0; k < SIZES; k++)
             job->change.elements[k] = whole(t->from, t->from + t->bytes, 1u << k);
-        if (operation && !compare(real, v, queue, i))
+        if (operation && ((v->slot && !behind) || !compare(real, v, queue, behind ? &behind : NULL, i)))
             sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_COMPARE);
-        job_put(job, &jobs.under_way);
+        if (v->slot && job->done) /* the next one's results are in the same place */
+            behind = job->done;
+        last[i] = last_of(job);
+    }
+    if (v->slot && v->targets)
+        sonde__cl_order_compared(v, queue, v->targets, last);
+    for (uint32_t i = 0; i < v->targets; i++) {
+        const struct target *t = &v->target[i];
+        sonde__cl_job_put(&jobs, &v->job[i]->of, false);
         if (t->mapping) /* what its room is used for next in this queue is behind the comparison */
             sonde__cl_maps_put(t->mapping);
     }
+}
+
+void sonde__cl_compare_collect(void)
+{
+    sonde__lock(&jobs.lock);
+    sonde__cl_jobs_wait(&jobs);
+    sonde__unlock(&jobs.lock);
+    sonde__cl_values_collect(SONDE_COLLECT_TURN);
 }
 
 /* Those whose events are the caller's now. */
@@ -656,12 +708,9 @@ static uint32_t under_way_of(uint32_t object, cl_event *list, uint32_t most)
 {
     uint32_t count = 0;
     sonde__lock(&jobs.lock);
-    for (int i = 0; jobs.looked_at && i < 10000; i++) { /* in the hands of a thread that does not wait, or of this one, in a callback */
-        sonde__unlock(&jobs.lock);
-        sonde__nap(10);
-        sonde__lock(&jobs.lock);
-    }
-    for (const struct job *job = jobs.under_way; job && count < most; job = job->next) {
+    sonde__cl_jobs_wait(&jobs);
+    for (const struct sonde_cl_job *one = jobs.under_way; one && count < most; one = one->next) {
+        const struct job *job = (const struct job *)one;
         const cl_event last = last_of(job);
         if (job->change.object == object && last && sonde__cl_target(last)->clRetainEvent(last) == CL_SUCCESS)
             list[count++] = last;
@@ -670,7 +719,7 @@ static uint32_t under_way_of(uint32_t object, cl_event *list, uint32_t most)
     return count;
 }
 
-void sonde__cl_values_svm_freeing(cl_command_queue queue, cl_uint count, void *const *pointers)
+void sonde__cl_values_svm_freeing(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_uint count, void *const *pointers)
 {
     cl_event list[256]; /* of one queue, the latest are there */
     for (cl_uint i = 0; sonde_values_wanted(SONDE_VALUES_COARSE) && pointers && i < count; i++) {
@@ -679,7 +728,7 @@ void sonde__cl_values_svm_freeing(cl_command_queue queue, cl_uint count, void *c
         if (!object || !(found = under_way_of(object, list, sizeof list / sizeof *list)))
             continue;
         const cl_icd_dispatch *real = sonde__cl_target(list[0]);
-        if (!queue || real->clEnqueueBarrierWithWaitList(queue, found, list, NULL) != CL_SUCCESS)
+        if (!enqueue || !sonde__cl_order_after(enqueue, queue, found, list))
             real->clWaitForEvents(found, list);
         for (uint32_t k = 0; k < found; k++)
             real->clReleaseEvent(list[k]);
@@ -688,6 +737,6 @@ void sonde__cl_values_svm_freeing(cl_command_queue queue, cl_uint count, void *c
 
 void sonde__cl_compare_forget(void)
 {
-    memset(&jobs, 0, sizeof jobs);
+    sonde__cl_jobs_forget(&jobs);
     atomic_store(&copied_room, 0);
 }

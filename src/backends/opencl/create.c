@@ -329,7 +329,7 @@ void CL_API_CALL sonde__clSVMFree(cl_context context, void *pointer)
     sonde__cl_clean_point();
     struct sonde_call call;
     const bool recorded = sonde_call_begin(&call, API_clSVMFree);
-    sonde__cl_values_svm_freeing(NULL, 1, &pointer);
+    sonde__cl_values_svm_freeing(NULL, NULL, 1, &pointer);
     sonde__cl_svm_freed(pointer); /* before: the address may be handed out again at once */
     sonde__cl_target(context)->clSVMFree(context, pointer);
     if (recorded) {

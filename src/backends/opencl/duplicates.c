@@ -15,8 +15,7 @@
 enum { JOBS_MAX = 256 };
 
 struct job {
-    struct job *next;
-    const struct sonde_cl_values *values;
+    struct sonde_cl_job of_queue;
     cl_event computed, done;
     bool is_hash;
     struct sonde_alike_pair of; /* of a hash `one` alone */
@@ -24,13 +23,8 @@ struct job {
     cl_ulong found[GROUPS_MAX][SIZES];
 };
 
-static struct {
-    struct sonde_lock lock;
-    struct job *under_way, *free;
-    uint32_t made;
-    bool looked_at;
-    _Atomic bool any;  /* some pair is not compared yet, or a job is under way */
-} all;
+static struct sonde_cl_jobs jobs = {.bytes = sizeof(struct job), .most = JOBS_MAX};
+static _Atomic bool any; /* some pair is not compared yet, or a job is under way */
 
 /* Its contents are what they were. */
 static bool is_current(const struct sonde_alike_state *state)
@@ -88,15 +82,8 @@ void sonde__cl_duplicates_released(cl_mem mem)
 
 static struct job *job_get(struct sonde_cl_values *v, bool is_hash, const struct sonde_alike_pair *of)
 {
-    sonde__lock(&all.lock);
-    struct job *job = all.free;
-    if (job)
-        all.free = job->next;
-    else if (all.made < JOBS_MAX && (job = sonde__memory_get(sizeof *job)))
-        all.made++;
-    sonde__unlock(&all.lock);
+    struct job *job = (struct job *)sonde__cl_job_get(&jobs, v);
     if (job) {
-        job->values = v;
         job->groups = v->groups;
         job->computed = job->done = NULL;
         job->is_hash = is_hash;
@@ -105,27 +92,17 @@ static struct job *job_get(struct sonde_cl_values *v, bool is_hash, const struct
     return job;
 }
 
-static void job_put(struct job *job, struct job **list)
-{
-    sonde__lock(&all.lock);
-    job->next = *list;
-    *list = job;
-    atomic_store(&all.any, true);
-    sonde__unlock(&all.lock);
-}
-
 static void start(struct job *job, bool enqueued)
 {
-    if (enqueued || job->computed)
-        job_put(job, &all.under_way);
-    else
-        job_put(job, &all.free);
+    sonde__cl_job_put(&jobs, &job->of_queue, !enqueued && !job->computed);
+    atomic_store(&any, true);
 }
 
 /* ---- what was found ------------------------------------------------------------------------------------------ */
 
-static bool finish(const struct job *job)
+static bool finish(struct sonde_cl_job *one)
 {
+    const struct job *job = (const struct job *)one;
     const cl_event last = job->done ? job->done : job->computed;
     const cl_icd_dispatch *real = sonde__cl_target(last);
     uint64_t sum[2] = {0};
@@ -149,39 +126,19 @@ static bool finish(const struct job *job)
 
 void sonde__cl_duplicates_collect(void)
 {
-    if (!sonde__cl_duplicates_any() || !sonde__lock_within(&all.lock, 100))
+    if (!sonde__cl_duplicates_any())
         return;
-    struct job *list = all.looked_at ? NULL : all.under_way, *in_order = NULL;
-    if (list) {
-        all.under_way = NULL;
-        all.looked_at = true;
-    }
-    sonde__unlock(&all.lock);
-    if (!list)
+    sonde__cl_jobs_look(&jobs, finish);
+    if (!sonde__lock_within(&jobs.lock, 100))
         return;
-    for (struct job *next; list; list = next) { /* as they were enqueued */
-        next = list->next;
-        list->next = in_order;
-        in_order = list;
-    }
-    for (struct job *job = in_order, *next; job; job = next) {
-        next = job->next;
-        job_put(job, finish(job) ? &all.free : &all.under_way);
-    }
-    sonde__lock(&all.lock);
-    all.looked_at = false;
-    atomic_store(&all.any, all.under_way || sonde__alike_any(&alike));
-    sonde__unlock(&all.lock);
+    if (!jobs.looked_at)
+        atomic_store(&any, jobs.under_way || sonde__alike_any(&alike));
+    sonde__unlock(&jobs.lock);
 }
 
 bool sonde__cl_duplicates_under_way(const struct sonde_cl_values *v)
 {
-    sonde__lock(&all.lock);
-    bool found = all.looked_at;
-    for (const struct job *job = all.under_way; job && !found; job = job->next)
-        found = job->values == v;
-    sonde__unlock(&all.lock);
-    return found;
+    return sonde__cl_jobs_under_way(&jobs, v);
 }
 
 /* ---- in the queue ---------------------------------------------------------------------------------------------- */
@@ -200,7 +157,7 @@ static void compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_c
         sonde__alike_release(&alike, pair);
     }
     if (kept[0] && kept[1])
-        done = sonde__cl_values_compare(real, v, queue, mems, (const cl_ulong[]){0, pair->one.bytes, 0}, job->found, &job->computed, &job->done);
+        done = sonde__cl_values_compare(real, v, queue, NULL, mems, (const cl_ulong[]){0, pair->one.bytes, 0}, job->found, &job->computed, &job->done);
     for (int i = 0; i < 2; i++)
         if (kept[i])
             real->clReleaseMemObject(mems[i]);
@@ -209,7 +166,7 @@ static void compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_c
 
 bool sonde__cl_duplicates_any(void)
 {
-    return atomic_load_explicit(&all.any, memory_order_relaxed);
+    return atomic_load_explicit(&any, memory_order_relaxed);
 }
 
 void sonde__cl_duplicates_check(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue)
@@ -231,9 +188,9 @@ static void hash(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_comm
         return;
     start(job, real->clSetKernelArg(v->hash, 0, sizeof mem, &mem) == CL_SUCCESS &&
                    real->clSetKernelArg(v->hash, 1, sizeof bytes, &bytes) == CL_SUCCESS &&
-                   real->clSetKernelArg(v->hash, 2, sizeof v->results, &v->results) == CL_SUCCESS &&
+                   real->clSetKernelArg(v->hash, 2, sizeof v->rooms->results, &v->rooms->results) == CL_SUCCESS &&
                    real->clEnqueueNDRangeKernel(queue, v->hash, 1, NULL, &global, &local, 0, NULL, &job->computed) == CL_SUCCESS &&
-                   real->clEnqueueReadBuffer(queue, v->results, CL_FALSE, 0, v->groups * sizeof *job->found, job->found, 0, NULL, &job->done) == CL_SUCCESS);
+                   real->clEnqueueReadBuffer(queue, v->rooms->results, CL_FALSE, 0, v->groups * sizeof *job->found, job->found, 0, NULL, &job->done) == CL_SUCCESS);
 }
 
 void sonde__cl_duplicates_after(const struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t operation)
@@ -260,7 +217,8 @@ void sonde__cl_duplicates_after(const struct sonde_cl_enqueue *enqueue, struct s
 
 void sonde__cl_duplicates_forget(void)
 {
-    memset(&all, 0, sizeof all);
+    sonde__cl_jobs_forget(&jobs);
+    atomic_store(&any, false);
     memset(&alike, 0, sizeof alike);
     alike.is_current = is_current;
 }

@@ -28,6 +28,12 @@ bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
     enqueue->missed = 0;
     enqueue->code = NULL;
     enqueue->mapping = NULL;
+    enqueue->svm_mapped = NULL;
+    enqueue->gate_count = wait_count;
+    enqueue->gate_list = wait_list;
+    enqueue->turn = NULL;
+    enqueue->copied = false;
+    enqueue->behind = enqueue->pinned = enqueue->bit = 0;
     /* The first operation of a device tells its clock. Its record exists from
      * the queue's first operation on; until then nobody knows, so look always. */
     struct sonde_cl_device *device =
@@ -47,11 +53,6 @@ static void probe(struct sonde_cl_enqueue *enqueue, uint64_t token)
         sonde__cl_clock_probe(device->clock, token, &enqueue->before);
 }
 
-static bool out_of_order(const struct sonde_cl_queue *queue)
-{
-    return atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
-}
-
 /* What the operation `own` waits for, and what the call waited for. An in-order
  * queue orders by itself; that later work waits for a barrier its kind says. */
 static void tell_waits(struct sonde_cl_enqueue *enqueue, const struct sonde_submit *submit,
@@ -62,7 +63,7 @@ static void tell_waits(struct sonde_cl_enqueue *enqueue, const struct sonde_subm
     if (enqueue->wait_count)
         sonde__cl_events_awaited(&enqueue->call, own, enqueue->wait_count, enqueue->wait_list);
     else if ((submit->kind == SONDE_OP_MARKER || submit->kind == SONDE_OP_BARRIER) &&
-             out_of_order(enqueue->queue))
+             sonde__cl_out_of_order(enqueue->queue))
         sonde_call_waits(&enqueue->call,
                          &(struct sonde_wait){.waiter = own, .lane = submit->lane});
 }
@@ -81,16 +82,22 @@ void sonde__cl_enqueue_end(struct sonde_cl_enqueue *enqueue, cl_int status, bool
             sonde__cl_target(event)->clRetainEvent(event);
         if (enqueue->probing)
             probe(enqueue, submit->token);
+        sonde__cl_order_enqueued(enqueue, event);
         own = sonde_call_submit(&enqueue->call, submit);
         if (own)
             tell_waits(enqueue, submit, own, blocking);
     } else if (enqueue->own) {
         sonde__cl_target(enqueue->own)->clReleaseEvent(enqueue->own);
     }
-    if (enqueue->writes)
-        sonde__cl_values_after(enqueue, own != 0, queue, submit);
     if (status == CL_SUCCESS && enqueue->event != &enqueue->own)
         sonde__cl_event_made(event, own);
+    if (status == CL_SUCCESS)
+        sonde__cl_order_made(enqueue, queue, submit->kind, enqueue->event != &enqueue->own ? event : NULL);
+    if (enqueue->svm_mapped)
+        sonde__cl_values_mapped(enqueue, status == CL_SUCCESS ? enqueue->svm_mapped : NULL);
+    if (enqueue->writes)
+        sonde__cl_values_after(enqueue, own != 0, queue, submit);
+    sonde__cl_order_end(enqueue, queue);
     if (blocking)
         sonde_harvest(false);
     sonde_call_end(&enqueue->call);
@@ -172,7 +179,7 @@ ENQUEUE_WRITES(clEnqueueTask, (cl_command_queue command_queue, cl_kernel kernel,
 ENQUEUE_WRITES(clEnqueueNativeKernel,
                (cl_command_queue command_queue, void(CL_CALLBACK *function)(void *), void *args,
                 size_t args_bytes, cl_uint count, const cl_mem *objects, const void **locations, WAITS),
-               (command_queue, function, args, args_bytes, count, objects, locations, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_NATIVE),
+               (command_queue, function, args, args_bytes, count, objects, locations, WAITED), false, WRITES(.is_native = true, .objects = objects, .object_count = objects ? count : 0),
                op(SONDE_OP_NATIVE, 0, only_one(&enqueue.call, count, objects, nth_object)))
 
 /* ---- buffers ----------------------------------------------------------------- */
@@ -231,43 +238,43 @@ ENQUEUE_WRITES(clEnqueueFillBuffer,
 
 /* ---- images -------------------------------------------------------------------- */
 
-ENQUEUE(clEnqueueReadImage,
-        (cl_command_queue command_queue, cl_mem image, cl_bool blocking, const size_t *origin,
-         const size_t *region, size_t row_pitch, size_t slice_pitch, void *host, WAITS),
-        (command_queue, image, blocking, origin, region, row_pitch, slice_pitch, host, WAITED),
-        blocking, op(SONDE_OP_IMAGE_READ, image_bytes(image, region), sonde__cl_mem_object(image)))
+ENQUEUE_WRITES(clEnqueueReadImage,
+               (cl_command_queue command_queue, cl_mem image, cl_bool blocking, const size_t *origin,
+                const size_t *region, size_t row_pitch, size_t slice_pitch, void *host, WAITS),
+               (command_queue, image, blocking, origin, region, row_pitch, slice_pitch, host, WAITED),
+               blocking, WRITES(.source = image), op(SONDE_OP_IMAGE_READ, image_bytes(image, region), sonde__cl_mem_object(image)))
 
 ENQUEUE_WRITES(clEnqueueWriteImage,
                (cl_command_queue command_queue, cl_mem image, cl_bool blocking, const size_t *origin,
                 const size_t *region, size_t row_pitch, size_t slice_pitch, const void *host, WAITS),
                (command_queue, image, blocking, origin, region, row_pitch, slice_pitch, host, WAITED),
-               blocking, WRITES(.missed = SONDE_VALUE_MISSED_IMAGE),
+               blocking, WRITES(PIXELS(image, origin, region)),
                op(SONDE_OP_IMAGE_WRITE, image_bytes(image, region), sonde__cl_mem_object(image)))
 
 ENQUEUE_WRITES(clEnqueueCopyImage,
                (cl_command_queue command_queue, cl_mem source, cl_mem target,
                 const size_t *source_origin, const size_t *target_origin, const size_t *region, WAITS),
-               (command_queue, source, target, source_origin, target_origin, region, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_IMAGE),
+               (command_queue, source, target, source_origin, target_origin, region, WAITED), false, WRITES(.source = source, PIXELS(target, target_origin, region)),
                between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(source, region),
                        sonde__cl_mem_object(source), sonde__cl_mem_object(target)))
 
 ENQUEUE_WRITES(clEnqueueFillImage,
                (cl_command_queue command_queue, cl_mem image, const void *colour, const size_t *origin,
                 const size_t *region, WAITS),
-               (command_queue, image, colour, origin, region, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_IMAGE),
+               (command_queue, image, colour, origin, region, WAITED), false, WRITES(PIXELS(image, origin, region)),
                op(SONDE_OP_IMAGE_FILL, image_bytes(image, region), sonde__cl_mem_object(image)))
 
 ENQUEUE_WRITES(clEnqueueCopyImageToBuffer,
                (cl_command_queue command_queue, cl_mem image, cl_mem buffer, const size_t *origin,
                 const size_t *region, size_t offset, WAITS),
-               (command_queue, image, buffer, origin, region, offset, WAITED), false, WRITES(.mem = buffer, .from = offset, .bytes = image_bytes(image, region)),
+               (command_queue, image, buffer, origin, region, offset, WAITED), false, WRITES(.source = image, .mem = buffer, .from = offset, .bytes = image_bytes(image, region)),
                between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(image, region),
                        sonde__cl_mem_object(image), sonde__cl_mem_object(buffer)))
 
 ENQUEUE_WRITES(clEnqueueCopyBufferToImage,
                (cl_command_queue command_queue, cl_mem buffer, cl_mem image, size_t offset,
                 const size_t *origin, const size_t *region, WAITS),
-               (command_queue, buffer, image, offset, origin, region, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_IMAGE),
+               (command_queue, buffer, image, offset, origin, region, WAITED), false, WRITES(.source = buffer, PIXELS(image, origin, region)),
                between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(image, region),
                        sonde__cl_mem_object(image), sonde__cl_mem_object(buffer)))
 
@@ -289,6 +296,7 @@ ENQUEUE_WRITES(clEnqueueCopyBufferToImage,
             status = &unasked;                                                             \
         *status = CL_SUCCESS;                                                              \
         before;                                                                            \
+        sonde__cl_order_waits(&enqueue, &wait_count, &wait_list);                          \
         void *const pointer = real->function arguments;                                    \
         sonde_call_leave(&enqueue.call);                                                   \
         struct sonde_submit submit = { 0 };                                                \
@@ -299,9 +307,14 @@ ENQUEUE_WRITES(clEnqueueCopyBufferToImage,
         return pointer;                                                                    \
     }
 
+static bool maps_for_writing(cl_map_flags flags)
+{
+    return flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
+}
+
 static struct sonde_submit map(struct sonde_cl_enqueue *enqueue, cl_mem object, cl_map_flags flags, struct sonde_submit submit)
 {
-    struct sonde_cl_mem *mem = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) ? sonde__cl_mem(object) : NULL;
+    struct sonde_cl_mem *mem = maps_for_writing(flags) ? sonde__cl_mem(object) : NULL;
     if (mem) {
         atomic_store_explicit(&mem->mapped, true, memory_order_relaxed);
         if (!enqueue->mapping)
@@ -331,7 +344,7 @@ ENQUEUE_MAP(clEnqueueMapImage,
             (command_queue, image, blocking, flags, origin, region, row_pitch, slice_pitch,
              WAITED, status),
             blocking,
-            (void)0,
+            sonde__cl_values_map_image(&enqueue, command_queue, image, flags),
             map(&enqueue, image, flags, op(SONDE_OP_IMAGE_MAP, image_bytes(image, region), sonde__cl_mem_object(image))))
 
 ENQUEUE_WRITES(clEnqueueUnmapMemObject,
@@ -339,14 +352,14 @@ ENQUEUE_WRITES(clEnqueueUnmapMemObject,
                (command_queue, object, pointer, WAITED), false, WRITES(.mem = was_mapped(object), .is_unmap = true, .unmapped = pointer),
                op(SONDE_OP_UNMAP, 0, sonde__cl_mem_object(object)))
 
-ENQUEUE(clEnqueueMigrateMemObjects,
-        (cl_command_queue command_queue, cl_uint count, const cl_mem *objects,
-         cl_mem_migration_flags flags, WAITS),
-        (command_queue, count, objects, flags, WAITED), false,
-        op(SONDE_OP_MIGRATE,
-           (flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) ? 0
-                                                             : sonde__cl_mem_bytes(count, objects),
-           only_one(&enqueue.call, count, objects, nth_object)))
+ENQUEUE_WRITES(clEnqueueMigrateMemObjects,
+               (cl_command_queue command_queue, cl_uint count, const cl_mem *objects,
+                cl_mem_migration_flags flags, WAITS),
+               (command_queue, count, objects, flags, WAITED), false, WRITES(.changes = flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED),
+               op(SONDE_OP_MIGRATE,
+                  (flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) ? 0
+                                                                    : sonde__cl_mem_bytes(count, objects),
+                  only_one(&enqueue.call, count, objects, nth_object)))
 
 /* ---- shared virtual memory --------------------------------------------------------- */
 
@@ -363,22 +376,37 @@ ENQUEUE_WRITES(clEnqueueSVMMemFill,
                (command_queue, pointer, pattern, pattern_bytes, bytes, WAITED), false, WRITES(.svm = pointer, .bytes = bytes),
                op(SONDE_OP_SVM_FILL, bytes, sonde__cl_svm_object(pointer)))
 
-static struct sonde_submit svm_map(const void *pointer, cl_map_flags flags, size_t bytes)
+static struct sonde_submit svm_map(const struct sonde_cl_enqueue *enqueue, const void *pointer, cl_map_flags flags, size_t bytes)
 {
-    const uint32_t object = sonde__cl_svm_object(pointer);
-    if (flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION))
-        sonde__cl_values_svm_writes(object);
+    uint32_t object;
+    struct sonde_object_info whole;
+    struct sonde_cl_mem *mem = sonde__cl_svm_around(pointer, &object, &whole);
+    if (mem && maps_for_writing(flags)) {
+        atomic_store_explicit(&mem->mapped, true, memory_order_relaxed);
+        if (!enqueue->mapping)
+            sonde__cl_values_svm_writes(object);
+    }
     return op(SONDE_OP_SVM_MAP, bytes, object);
 }
 
-ENQUEUE(clEnqueueSVMMap,
-        (cl_command_queue command_queue, cl_bool blocking, cl_map_flags flags, void *pointer,
-         size_t bytes, WAITS),
-        (command_queue, blocking, flags, pointer, bytes, WAITED), blocking,
-        svm_map(pointer, flags, bytes))
+/* Only what was mapped for writing may have been written. */
+static const void *svm_was_mapped(const void *pointer)
+{
+    uint32_t object;
+    struct sonde_object_info whole;
+    const struct sonde_cl_mem *mem = sonde__cl_svm_around(pointer, &object, &whole);
+    return mem && atomic_load_explicit(&mem->mapped, memory_order_relaxed) ? pointer : NULL;
+}
+
+ENQUEUE_WRITES(clEnqueueSVMMap,
+               (cl_command_queue command_queue, cl_bool blocking, cl_map_flags flags, void *pointer,
+                size_t bytes, WAITS),
+               (command_queue, blocking, flags, pointer, bytes, WAITED), blocking,
+               WRITES(.changes = maps_for_writing(flags), .svm_mapped = pointer, .bytes = bytes),
+               svm_map(&enqueue, pointer, flags, bytes))
 
 ENQUEUE_WRITES(clEnqueueSVMUnmap, (cl_command_queue command_queue, void *pointer, WAITS),
-               (command_queue, pointer, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_SVM),
+               (command_queue, pointer, WAITED), false, WRITES(.svm = svm_was_mapped(pointer), .is_unmap = true, .unmapped = pointer),
                op(SONDE_OP_SVM_UNMAP, 0, sonde__cl_svm_object(pointer)))
 
 /* The objects end when the operation has run; we end them where it was asked for. */
@@ -390,12 +418,12 @@ static struct sonde_submit svm_free(const struct sonde_call *call, cl_uint count
     return op(SONDE_OP_SVM_FREE, 0, object);
 }
 
-ENQUEUE(clEnqueueSVMFree,
-        (cl_command_queue command_queue, cl_uint count, void **pointers,
-         void(CL_CALLBACK *function)(cl_command_queue, cl_uint, void **, void *), void *data,
-         WAITS),
-        ((sonde__cl_values_svm_freeing(command_queue, count, pointers), command_queue), count, pointers, function, data, WAITED), false,
-        svm_free(&enqueue.call, count, pointers))
+ENQUEUE_WRITES(clEnqueueSVMFree,
+               (cl_command_queue command_queue, cl_uint count, void **pointers,
+                void(CL_CALLBACK *function)(cl_command_queue, cl_uint, void **, void *), void *data,
+                WAITS),
+               (command_queue, count, pointers, function, data, WAITED), false,
+               WRITES(.changes = true, .freed = pointers, .freed_count = count), svm_free(&enqueue.call, count, pointers))
 
 ENQUEUE(clEnqueueSVMMigrateMem,
         (cl_command_queue command_queue, cl_uint count, const void **pointers,

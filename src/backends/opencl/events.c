@@ -28,6 +28,7 @@ static uint64_t key_of(cl_event event)
 
 void sonde__cl_event_made(cl_event event, uint64_t correlation)
 {
+    sonde__cl_order_fresh(event);
     if (correlation)
         sonde__pairs_put(known, key_of(event), correlation);
     else

@@ -226,6 +226,8 @@ cl_int CL_API_CALL sonde__clEnqueueCommandBufferKHR(cl_uint count, cl_command_qu
     if (!sonde__cl_enqueue_begin(&enqueue, API_clEnqueueCommandBufferKHR, queue, WAITED))
         return sonde__cl_unrecorded(real->clEnqueueCommandBufferKHR(count, queues, buffer, WAITED), event);
     event = enqueue.event;
+    sonde__cl_order_unknown(&enqueue, queue);
+    sonde__cl_order_waits(&enqueue, &wait_count, &wait_list);
     const cl_int status = real->clEnqueueCommandBufferKHR(count, queues, buffer, WAITED);
     sonde_call_leave(&enqueue.call);
     struct sonde_submit submit = op(SONDE_OP_COMMAND_BUFFER, 0, 0);

@@ -31,6 +31,7 @@
         event = enqueue.event;                                                             \
         if (sonde_values_wanted(SONDE_VALUES_COARSE | SONDE_VALUES_FINE))                  \
             sonde__cl_values_before(&enqueue, command_queue, written);                     \
+        sonde__cl_order_waits(&enqueue, &wait_count, &wait_list);                          \
         cl_int status = real->function arguments;                                          \
         if (sonde__cl_fine_refused(&enqueue, status))                                      \
             status = real->function arguments;                                             \
@@ -49,6 +50,7 @@
                         blocking, written, __VA_ARGS__)
 #define WRITES(...) (&(const struct sonde_cl_written){ __VA_ARGS__ })
 #define RECTANGLE(at, of, row, slice) .is_rectangle = true, .origin = (at), .region = (of), .row_pitch = (row), .slice_pitch = (slice)
+#define PIXELS(in, at, of) .mem = (in), .is_image = true, .origin = (at), .region = (of)
 #define WRITES_NOTHING WRITES(.mem = NULL)
 #define ENQUEUE(function, parameters, arguments, blocking, ...) \
     ENQUEUE_WRITES(function, parameters, arguments, blocking, WRITES_NOTHING, __VA_ARGS__)

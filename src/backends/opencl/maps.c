@@ -1,4 +1,4 @@
-/* maps.c - what the host writes in buffers that it has mapped (sonde record --values).
+/* maps.c - what the host writes in buffers and shared virtual memory that it has mapped (sonde record --values).
  *
  * What is mapped for writing is copied in front of the map, and compared behind the unmap, if both are in one in-order queue. The host
  * may have written less: what is found is an upper bound.
@@ -7,8 +7,7 @@
 
 static bool is_current(const struct mapping *m)
 {
-    const struct sonde_cl_mem *mem = sonde__cl_mem(m->mem);
-    return mem && atomic_load(&mem->version) == m->version;
+    return atomic_load(&m->known->version) == m->version;
 }
 
 void sonde__cl_maps_put(struct mapping *m)
@@ -33,10 +32,9 @@ static struct mapping *place_for(struct sonde_cl_values *v)
 
 static bool copy(const cl_icd_dispatch *real, const struct sonde_cl_enqueue *enqueue, const struct sonde_cl_values *v, cl_command_queue queue, struct mapping *m)
 {
-    return !m->bytes ||
-           (sonde__cl_compare_room(real, v, queue, &m->room, m->bytes + 8) &&
-            real->clEnqueueCopyBuffer(queue, m->mem, m->room.mem, (size_t)m->from, (size_t)(m->from % 8), (size_t)m->bytes, enqueue->wait_count,
-                                      enqueue->wait_list, enqueue->wait_count ? &m->copied : NULL) == CL_SUCCESS);
+    const struct target of = {.mem = m->mem, .is_svm = m->is_svm, .from = m->from, .bytes = m->bytes};
+    return !m->bytes || (sonde__cl_compare_room(real, v, queue, &m->room, m->bytes + 8) &&
+                         sonde__cl_compare_copy(real, v, queue, &of, m->room.mem, enqueue->gate_count, enqueue->gate_list, enqueue->gate_count ? &m->copied : NULL));
 }
 
 /* Events keep queues alive, which the program would notice. */
@@ -58,24 +56,29 @@ void sonde__cl_maps_settle(struct sonde_cl_values *v)
         settle(&v->mapping[i]);
 }
 
-void sonde__cl_values_map(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem handle, cl_map_flags flags, uint64_t from, uint64_t bytes)
+/* `bytes` of what is known as `mem`, and as `object`; `all`: so many it has. */
+static void map(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const struct mapping *of, uint32_t object, uint64_t all)
 {
-    const bool writes = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) && sonde_values_wanted(SONDE_VALUES_COARSE);
-    struct sonde_cl_mem *mem = writes ? sonde__cl_mem(handle) : NULL;
-    if (!mem || from + bytes < from || from + bytes > atomic_load_explicit(&mem->bytes, memory_order_relaxed))
+    uint64_t from = of->from, to = from + of->bytes;
+    const bool in_order = enqueue->queue && !sonde__cl_out_of_order(enqueue->queue);
+    struct sonde_cl_values *v = NULL;
+    if (in_order && of->known && to >= from && to <= all)
+        v = sonde__cl_values_take(enqueue, queue);
+    if (!v) {
+        sonde__cl_order_unseen(enqueue, object);
         return;
-    struct sonde_cl_values *v = sonde__cl_values_take(enqueue, queue);
-    if (!v)
-        return;
-    uint64_t to = from + bytes;
+    }
     struct mapping *m = place_for(v);
-    sonde__cl_values_define(mem, &from, &to);
-    m->mem = handle;
+    sonde__cl_values_define(of->known, &from, &to);
+    m->mem = of->mem;
+    m->is_svm = of->is_svm;
+    m->known = of->known;
     m->from = from;
     m->bytes = to - from;
     m->number = ++v->mappings;
-    m->version = atomic_load(&mem->version);
+    m->version = atomic_load(&of->known->version);
     if (copy(sonde__cl_target(queue), enqueue, v, queue, m)) {
+        enqueue->copied = m->bytes;
         enqueue->mapping = m;
         enqueue->mapped_in = v;
         return;
@@ -84,7 +87,44 @@ void sonde__cl_values_map(struct sonde_cl_enqueue *enqueue, cl_command_queue que
     sonde__unlock(&v->lock);
 }
 
-void sonde__cl_values_mapped(struct sonde_cl_enqueue *enqueue, void *pointer)
+static bool is_looked_at(cl_map_flags flags)
+{
+    return flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) && sonde_values_wanted(SONDE_VALUES_COARSE);
+}
+
+void sonde__cl_values_map(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem handle, cl_map_flags flags, uint64_t from, uint64_t bytes)
+{
+    if (!is_looked_at(flags))
+        return;
+    struct sonde_cl_mem *known = sonde__cl_mem(handle);
+    sonde__cl_order_begin(enqueue, queue);
+    map(enqueue, queue, &(const struct mapping){.mem = handle, .known = known, .from = from, .bytes = bytes}, sonde__cl_mem_object(handle),
+        known ? atomic_load_explicit(&known->bytes, memory_order_relaxed) : 0);
+    if (!enqueue->copied)
+        sonde__cl_order_turn(enqueue, queue);
+}
+
+/* It is not compared: what is in flight must be told. */
+void sonde__cl_values_map_image(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem image, cl_map_flags flags)
+{
+    if (!is_looked_at(flags))
+        return;
+    sonde__cl_order_begin(enqueue, queue);
+    sonde__cl_order_unseen(enqueue, sonde__cl_mem_object(image));
+    sonde__cl_order_turn(enqueue, queue);
+}
+
+void sonde__cl_values_map_svm(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const void *pointer, uint64_t bytes)
+{
+    uint32_t object;
+    struct sonde_object_info whole = {0};
+    struct sonde_cl_mem *known = sonde__cl_svm_around(pointer, &object, &whole);
+    const struct mapping of = {.mem = (cl_mem)(uintptr_t)whole.address, .is_svm = true, .known = known, .from = (uintptr_t)pointer - whole.address, .bytes = bytes};
+    map(enqueue, queue, &of, object, whole.address % 8 ? 0 : whole.bytes);
+    enqueue->svm_mapped = enqueue->mapping ? pointer : NULL;
+}
+
+void sonde__cl_values_mapped(struct sonde_cl_enqueue *enqueue, const void *pointer)
 {
     struct mapping *m = enqueue->mapping;
     if (!m)

@@ -154,6 +154,7 @@ static void queue_fill(struct sonde_cl_queue *queue, cl_command_queue_properties
         queue->array[count++] = 0;
     }
     queue->array_count = count;
+    sonde__cl_order_fresh(queue->handle);
     atomic_store_explicit(&queue->values, NULL, memory_order_relaxed); /* of another queue, which had this handle */
     atomic_store_explicit(&queue->has_array, array != NULL, memory_order_relaxed);
     atomic_store_explicit(&queue->asked, asked, memory_order_relaxed);
@@ -242,7 +243,7 @@ static uint32_t lane_make(const cl_icd_dispatch *real, struct sonde_cl_queue *qu
     real->clGetCommandQueueInfo(queue->handle, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
     struct sonde_cl_device *device = device_get(device_handle);
     uint32_t flags = 0;
-    if (atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
+    if (sonde__cl_out_of_order(queue))
         flags |= SONDE_LANE_OUT_OF_ORDER;
     if (atomic_load_explicit(&queue->no_times, memory_order_relaxed))
         flags |= SONDE_LANE_NO_TIMES;
@@ -531,7 +532,9 @@ void sonde__cl_svm_made(const struct sonde_call *call, enum sonde_object_kind ki
     object_drop(mem);
     mem->defined_from = mem->defined_to = 0;
     atomic_store_explicit(&mem->writer, NULL, memory_order_relaxed);
+    atomic_store_explicit(&mem->mapped, false, memory_order_relaxed);
     atomic_store_explicit(&mem->bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&mem->version, 1, memory_order_relaxed); /* what was known was of other memory */
     if (!call)
         return;
     const uint32_t object = sonde_object_add(call, kind, bytes, (uintptr_t)pointer);
@@ -550,6 +553,12 @@ void sonde__cl_svm_freed(const void *pointer)
 struct sonde_cl_mem *sonde__cl_svm(const void *base)
 {
     return base ? sonde__records_find(&svms, (uintptr_t)base) : NULL;
+}
+
+struct sonde_cl_mem *sonde__cl_svm_around(const void *pointer, uint32_t *object, struct sonde_object_info *whole)
+{
+    *object = sonde__cl_svm_object(pointer);
+    return *object && sonde_object_find(*object, whole) && (uintptr_t)pointer >= whole->address ? sonde__cl_svm((void *)(uintptr_t)whole->address) : NULL;
 }
 
 uint32_t sonde__cl_svm_object(const void *pointer)

@@ -3,8 +3,8 @@
  * Layout: layer.c takes hold of the runtime and gives the agent its ops table;
  * enqueue.c, create.c, queries.c, arguments.c and extensions.c are the hooks;
  * objects.c remembers what the runtime's handles stand for; events.c knows which operation an event is of;
- * clock.c brings device times to the host's axis; values.c, compare.c and maps.c compare what operations write with what was there;
- * fine.c runs instrumented copies of kernels; duplicates.c finds objects that hold the same.
+ * clock.c brings device times to the host's axis; values.c, compare.c, maps.c, image.c and order.c compare what operations write with what was there;
+ * jobs.c has what is under way of that; fine.c runs instrumented copies of kernels; duplicates.c finds objects that hold the same.
  *
  * What a program could notice, and how each is hidden: docs/transparency-opencl.md.
  */
@@ -146,6 +146,10 @@ static inline bool sonde__cl_queue_hidden(const struct sonde_cl_queue *queue)
     return queue && atomic_load_explicit(&queue->forced, memory_order_relaxed) &&
            !(atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_PROFILING_ENABLE);
 }
+static inline bool sonde__cl_out_of_order(const struct sonde_cl_queue *queue)
+{
+    return atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+}
 
 uint32_t sonde__cl_kernel_name(cl_kernel handle, struct sonde_cl_kernel *kernel);
 uint32_t sonde__cl_kernel_work(struct sonde_cl_kernel *kernel, cl_uint dims, const size_t *global,
@@ -160,6 +164,8 @@ size_t sonde__cl_pixel_bytes(cl_mem image);
 uint32_t sonde__cl_mem_object(cl_mem handle);
 uint32_t sonde__cl_svm_object(const void *pointer);
 struct sonde_cl_mem *sonde__cl_svm(const void *base); /* NULL: nothing was allocated there */
+/* The allocation in which `pointer` lies: its object, and what is known of that. NULL: none, and *object may be 0. */
+struct sonde_cl_mem *sonde__cl_svm_around(const void *pointer, uint32_t *object, struct sonde_object_info *whole);
 /* Sizes added up; `sizes` (may be NULL) 0 means the whole allocation. */
 uint64_t sonde__cl_mem_bytes(cl_uint count, const cl_mem *handles);
 uint64_t sonde__cl_svm_bytes(cl_uint count, const void *const *pointers, const size_t *sizes);
@@ -228,13 +234,19 @@ struct sonde_cl_written {
     cl_mem source; /* which it reads: `bytes` of it, or where there is no `mem` all that the operation moves */
     cl_mem mem;
     uint64_t from, bytes;
-    const size_t *origin, *region; /* instead: a rectangle, as the call has it; may be NULL in a call that the runtime refuses */
+    const size_t *origin, *region; /* instead: a rectangle, or a part of an image, as the call has it; may be NULL in a call that the runtime refuses */
     size_t row_pitch, slice_pitch;
-    bool is_rectangle, is_unmap;
+    bool is_rectangle, is_unmap, is_image;
+    bool changes; /* memory, in a way that is not looked at, and needs no reason */
+    void *const *freed; /* shared virtual memory */
+    cl_uint freed_count;
     const void *unmapped; /* where it was mapped, perhaps for writing */
+    const void *svm_mapped; /* for writing: `bytes` from here on */
     cl_kernel kernel;
     uint64_t items; /* of its launch */
-    enum sonde_value_missed missed;
+    const cl_mem *objects; /* of a native kernel, which may write all of them */
+    cl_uint object_count;
+    bool is_native;
 };
 
 struct sonde_cl_enqueue {
@@ -246,8 +258,16 @@ struct sonde_cl_enqueue {
     const cl_event *wait_list;
     bool probing;
     struct sonde_cl_bracket before;
+    /* order.c, only if the operation changes memory: */
+    cl_uint gate_count;             /* the first copy waits for these: the program's own list, or with what else must come first */
+    const cl_event *gate_list;
+    cl_event turn;                  /* what the runtime gets in place of the program's list; NULL: nothing */
+    bool copied;                    /* there is a copy in front of it */
+    uint64_t behind, pinned, bit;   /* slots: which it is behind, which are kept until its end, its own */
+    cl_event gate[65];
     struct mapping *mapping;        /* maps.c: made by this call, in these, locked; NULL: none */
     struct sonde_cl_values *mapped_in;
+    const void *svm_mapped;         /* in it, of shared virtual memory */
     struct sonde_cl_values *values; /* its values are being looked at; NULL: they are not, or nobody asked */
     bool writes;                    /* they are asked for, and it may write or read some */
     struct sonde_cl_written written; /* only if they are asked for */
@@ -275,13 +295,15 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
 void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_command_queue queue, const struct sonde_submit *submit);
 /* Around the call that maps a part of a buffer; NULL: it failed. */
 void sonde__cl_values_map(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem mem, cl_map_flags flags, uint64_t from, uint64_t bytes);
-void sonde__cl_values_mapped(struct sonde_cl_enqueue *enqueue, void *pointer);
+void sonde__cl_values_map_image(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem image, cl_map_flags flags);
+void sonde__cl_values_map_svm(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const void *pointer, uint64_t bytes);
+void sonde__cl_values_mapped(struct sonde_cl_enqueue *enqueue, const void *pointer);
 /* A buffer was made, with these contents or without; the host writes some of it. */
 void sonde__cl_values_made(cl_mem handle, struct sonde_cl_mem *mem, uint64_t bytes);
 void sonde__cl_values_host_writes(struct sonde_cl_mem *mem);
 void sonde__cl_values_svm_writes(uint32_t object); /* of shared virtual memory */
-/* Shared virtual memory is about to be freed, now or (`queue`) by what is enqueued next there: comparisons of it come first. */
-void sonde__cl_values_svm_freeing(cl_command_queue queue, cl_uint count, void *const *pointers);
+/* Shared virtual memory is about to be freed, now or (`enqueue`) by an operation: comparisons of it come first. */
+void sonde__cl_values_svm_freeing(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_uint count, void *const *pointers);
 void sonde__cl_values_collect(enum sonde_collect how);
 void sonde__cl_values_check(cl_command_queue queue);    /* a call that came by */
 void sonde__cl_values_released(cl_command_queue queue); /* about to be: a reference of the program's */
@@ -289,6 +311,30 @@ void sonde__cl_values_forget(void);                     /* in a forked child */
 
 void sonde__cl_duplicates_released(cl_mem mem);         /* about to be: a reference of the program's */
 void sonde__cl_duplicates_forget(void);                 /* in a forked child */
+
+/* ---- queues out of order (order.c) ------------------------------------------- */
+
+/* Before an operation that changes memory. What it waits for is in enqueue->gate_list. */
+void sonde__cl_order_begin(struct sonde_cl_enqueue *enqueue, cl_command_queue queue);
+/* It is not copied: it waits for what a copy would have waited for. */
+void sonde__cl_order_turn(struct sonde_cl_enqueue *enqueue, cl_command_queue queue);
+/* The same, of an operation that may write anything. */
+void sonde__cl_order_unknown(struct sonde_cl_enqueue *enqueue, cl_command_queue queue);
+/* What the runtime gets. */
+static inline void sonde__cl_order_waits(const struct sonde_cl_enqueue *enqueue, cl_uint *count, const cl_event **list)
+{
+    if (enqueue->turn) {
+        *count = 1;
+        *list = &enqueue->turn;
+    }
+}
+/* The operation was made; before it is known to others, and `event` is kept. */
+void sonde__cl_order_enqueued(struct sonde_cl_enqueue *enqueue, cl_event event);
+/* What is behind it: what waits for `event` (NULL: the program has none), and behind a barrier all that comes. */
+void sonde__cl_order_made(const struct sonde_cl_enqueue *enqueue, cl_command_queue queue, enum sonde_op_kind kind, cl_event event);
+void sonde__cl_order_end(struct sonde_cl_enqueue *enqueue, cl_command_queue queue);
+void sonde__cl_order_fresh(const void *handle); /* of an event or a queue, made now: nothing is known of it */
+cl_uint sonde__cl_order_holds(cl_event event);  /* so many references */
 
 /* ---- what kernels access (fine.c) ------------------------------------------ */
 

@@ -119,7 +119,7 @@ cl_int CL_API_CALL sonde__clSetCommandQueueProperty(cl_command_queue handle,
 
 /* ---- events ------------------------------------------------------------------------- */
 
-/* While an operation is under way, one of the references is ours. It may be
+/* While an operation is under way, one of the references is ours, or two. They may be
  * given back between the two questions: then ask again. */
 cl_int CL_API_CALL sonde__clGetEventInfo(cl_event event, cl_event_info info, size_t size,
                                          void *value, size_t *size_ret)
@@ -128,13 +128,12 @@ cl_int CL_API_CALL sonde__clGetEventInfo(cl_event event, cl_event_info info, siz
     if (info != CL_EVENT_REFERENCE_COUNT)
         return real->clGetEventInfo(event, info, size, value, size_ret);
     sonde__cl_clean_point();
-    cl_uint count = 0;
+    cl_uint count = 0, held, still;
     cl_int status;
-    bool held, still;
     do {
-        held = sonde_token_held((uintptr_t)event);
+        held = sonde_token_held((uintptr_t)event) + sonde__cl_order_holds(event);
         status = real->clGetEventInfo(event, info, sizeof count, &count, NULL);
-        still = sonde_token_held((uintptr_t)event);
+        still = sonde_token_held((uintptr_t)event) + sonde__cl_order_holds(event);
     } while (status == CL_SUCCESS && held != still);
     if (status != CL_SUCCESS)
         return status;

@@ -1,7 +1,7 @@
 /* values.c - what operations leave unchanged (sonde record --values).
  *
  * What an operation writes, or may write, is copied before it and compared after it, by commands of ours around it in its own
- * in-order queue; what was found is read back behind them, and told when it is there. The program waits for none of it.
+ * queue (order.c: one that is out of order); what was found is read back behind them, and told when it is there. The program waits for none of it.
  * Of an object nothing is kept between two operations but which of its bytes were written, so that it does not matter who else
  * wrote it.
  *
@@ -75,20 +75,42 @@ void sonde__cl_values_define(struct sonde_cl_mem *mem, uint64_t *from, uint64_t 
     sonde__unlock(&defined_lock);
 }
 
+bool sonde__cl_values_defined(struct sonde_cl_mem *mem, uint64_t from, uint64_t to)
+{
+    sonde__lock(&defined_lock);
+    atomic_fetch_add(&mem->version, 1);
+    const bool all = !atomic_load_explicit(&mem->bytes, memory_order_relaxed) || (mem->defined_from <= from && to <= mem->defined_to);
+    sonde__unlock(&defined_lock);
+    return all;
+}
+
+static void define_object(const struct sonde_cl_enqueue *enqueue, cl_mem mem)
+{
+    struct sonde_cl_mem *known = sonde__cl_mem(mem);
+    sonde__cl_order_unseen(enqueue, sonde__cl_mem_object(mem));
+    if (known)
+        sonde__cl_values_host_writes(known);
+}
+
 /* An operation that is not looked at writes what it writes. A kernel counts as writing all that it may. */
-static void define_unseen(const struct sonde_cl_written *written)
+static void define_unseen(const struct sonde_cl_enqueue *enqueue, const struct sonde_cl_written *written)
 {
     uint64_t from = written->from, to = written->from + written->bytes;
     const struct sonde_cl_kernel *kernel = written->kernel ? sonde__cl_kernel(written->kernel) : NULL;
-    struct sonde_cl_mem *some = written->is_rectangle || written->is_unmap ? sonde__cl_mem(written->mem) : NULL;
+    struct sonde_cl_mem *some = written->is_rectangle || written->is_unmap || written->is_image ? sonde__cl_mem(written->mem) : NULL;
     if (some)
         sonde__cl_values_host_writes(some);
     else if (written->mem)
         sonde__cl_values_define(sonde__cl_mem(written->mem), &from, &to);
-    if (written->svm)
+    if (written->mem)
+        sonde__cl_order_unseen(enqueue, sonde__cl_mem_object(written->mem));
+    if (written->svm) {
+        sonde__cl_order_unseen(enqueue, sonde__cl_svm_object(written->svm));
         sonde__cl_values_svm_writes(sonde__cl_svm_object(written->svm));
+    }
     for (uint32_t i = 0; kernel && i < kernel->arguments.count; i++) {
         struct sonde_object_info object = {0};
+        sonde__cl_order_unseen(enqueue, kernel->arguments.object[i]);
         sonde_object_find(kernel->arguments.object[i], &object);
         const cl_mem mem = (cl_mem)(uintptr_t)object.address;
         struct sonde_cl_mem *known = mem && sonde__cl_mem_object(mem) == kernel->arguments.object[i] ? sonde__cl_mem(mem) : NULL;
@@ -97,8 +119,12 @@ static void define_unseen(const struct sonde_cl_written *written)
         else
             sonde__cl_values_svm_writes(kernel->arguments.object[i]);
     }
-    for (uint32_t i = 0; kernel && i < kernel->indirect.count; i++)
+    for (cl_uint i = 0; i < written->object_count; i++)
+        define_object(enqueue, written->objects[i]);
+    for (uint32_t i = 0; kernel && i < kernel->indirect.count; i++) {
+        sonde__cl_order_unseen(enqueue, kernel->indirect.object[i]);
         sonde__cl_values_svm_writes(kernel->indirect.object[i]);
+    }
 }
 
 /* ---- what an operation writes ------------------------------------------------------------------------ */
@@ -107,7 +133,7 @@ static void define_unseen(const struct sonde_cl_written *written)
 static void add_written(struct sonde_cl_values *v, const struct target *target)
 {
     struct sonde_cl_mem *mem = target->known;
-    const uint64_t bytes = mem && !target->is_svm ? atomic_load(&mem->bytes) : 0;
+    const uint64_t bytes = mem && !target->is_svm && !v->slot ? atomic_load(&mem->bytes) : 0;
     if (bytes && mem->defined_from == 0 && mem->defined_to >= bytes && v->written_count < TARGETS_MAX)
         v->written[v->written_count++] = (struct sonde_cl_side){target->mem, target->object, atomic_load(&mem->version)};
 }
@@ -196,14 +222,16 @@ static struct sonde_cl_parameter parameter_of(const cl_icd_dispatch *real, cl_ke
 {
     cl_kernel_arg_type_qualifier qualifier = 0;
     cl_kernel_arg_address_qualifier space = 0;
+    cl_kernel_arg_access_qualifier access = 0;
     char type[64] = "";
     real->clGetKernelArgInfo(handle, i, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof qualifier, &qualifier, NULL);
     real->clGetKernelArgInfo(handle, i, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof space, &space, NULL);
+    real->clGetKernelArgInfo(handle, i, CL_KERNEL_ARG_ACCESS_QUALIFIER, sizeof access, &access, NULL);
     real->clGetKernelArgInfo(handle, i, CL_KERNEL_ARG_TYPE_NAME, sizeof type, type, NULL);
     type[sizeof type - 1] = 0;
     return (struct sonde_cl_parameter){
         .element_bytes = element_of(type),
-        .reads_only = qualifier & CL_KERNEL_ARG_TYPE_CONST || space == CL_KERNEL_ARG_ADDRESS_CONSTANT,
+        .reads_only = qualifier & CL_KERNEL_ARG_TYPE_CONST || space == CL_KERNEL_ARG_ADDRESS_CONSTANT || access == CL_KERNEL_ARG_ACCESS_READ_ONLY,
     };
 }
 
@@ -238,21 +266,67 @@ static bool is_target(const struct sonde_cl_values *v, cl_mem mem)
     return false;
 }
 
-/* All of shared virtual memory, from where it begins. */
+/* Whether the kernel may write through another argument to another place of the object. */
+static bool is_reached_twice(const struct sonde_cl_enqueue *enqueue, const struct sonde_cl_kernel *kernel, uint32_t argument)
+{
+    const void *pointer = sonde__cl_fine_pointer(kernel, argument);
+    for (uint32_t i = 0; i < kernel->arguments.count; i++)
+        if (kernel->arguments.object[i] == kernel->arguments.object[argument] && sonde__cl_fine_pointer(kernel, i) != pointer && sonde__cl_fine_writes(enqueue, i))
+            return true;
+    return false;
+}
+
+/* Shared virtual memory, from where the argument points; all of it, if what is written is not marked. */
 static void add_svm_argument(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_kernel *kernel, uint32_t argument,
                              const struct sonde_object_info *known, uint32_t element_bytes)
 {
-    const uint32_t object = kernel->arguments.object[argument], grain = sonde__cl_fine_grain(enqueue);
+    const uint32_t object = kernel->arguments.object[argument];
     const cl_mem base = (cl_mem)(uintptr_t)known->address;
+    const uint64_t place = (uintptr_t)sonde__cl_fine_pointer(kernel, argument) - known->address;
     if (known->kind == SONDE_OBJECT_SVM && is_target(v, base))
         return;
-    if (known->kind == SONDE_OBJECT_SVM && sonde__cl_svm(base) && sonde__cl_fine_pointer(kernel, argument) == (const void *)base && known->address % 8 == 0) {
+    if (known->kind == SONDE_OBJECT_SVM && sonde__cl_svm(base) && place < known->bytes && known->address % 8 == 0) {
+        uint32_t grain = sonde__cl_fine_grain(enqueue);
+        if (place % 8 || (grain && is_reached_twice(enqueue, kernel, argument)))
+            grain = 0;
+        const uint64_t from = grain ? place : 0, bytes = known->bytes - from;
         add_target(enqueue, v,
-                   (struct target){.mem = base, .is_svm = true, .object = object, .element_bytes = element_bytes, .maybe = !grain, .bytes = known->bytes, .grain = grain, .marks_bytes = known->bytes});
+                   (struct target){.mem = base, .is_svm = true, .object = object, .element_bytes = element_bytes, .maybe = !grain, .from = from, .bytes = bytes, .grain = grain, .marks_from = from, .marks_bytes = bytes});
         return;
     }
     sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_SVM);
     sonde__cl_values_svm_writes(object);
+}
+
+/* Region NULL: all of it, perhaps. */
+static void add_image(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_mem image, const size_t *origin, const size_t *region)
+{
+    struct target t;
+    const bool fits = sonde__cl_image_target(real, image, origin, region, &t);
+    if (!fits)
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_IMAGE);
+    else if (v->targets == TARGETS_MAX)
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_ARGUMENTS);
+    else if (t.bytes)
+        v->target[v->targets++] = t;
+}
+
+/* A buffer or an image that a kernel may write, all of it: through marks, if there are any. */
+static void add_object(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_mem mem, uint32_t grain, uint32_t element_bytes)
+{
+    cl_mem_object_type type = 0;
+    cl_mem_flags flags = 0;
+    size_t bytes = 0;
+    real->clGetMemObjectInfo(mem, CL_MEM_TYPE, sizeof type, &type, NULL);
+    real->clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
+    real->clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof bytes, &bytes, NULL);
+    if (flags & CL_MEM_READ_ONLY || is_target(v, mem))
+        return;
+    if (type != CL_MEM_OBJECT_BUFFER)
+        add_image(real, enqueue, v, mem, NULL, NULL);
+    else
+        add_target(enqueue, v,
+                   (struct target){.mem = mem, .object = sonde__cl_mem_object(mem), .element_bytes = element_bytes, .maybe = !grain, .bytes = bytes, .grain = grain, .marks_bytes = bytes});
 }
 
 static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_kernel *kernel,
@@ -260,27 +334,13 @@ static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *e
 {
     const uint32_t object = kernel->arguments.object[argument];
     struct sonde_object_info known = {0};
-    cl_mem_object_type type = 0;
-    cl_mem_flags flags = 0;
-    size_t bytes = 0;
-    const uint32_t grain = sonde__cl_fine_grain(enqueue);
     if (!sonde_object_find(object, &known))
         return;
     const cl_mem mem = (cl_mem)(uintptr_t)known.address;
-    if (sonde__cl_mem_object(mem) != object) {
+    if (sonde__cl_mem_object(mem) != object)
         add_svm_argument(enqueue, v, kernel, argument, &known, element_bytes);
-        return;
-    }
-    real->clGetMemObjectInfo(mem, CL_MEM_TYPE, sizeof type, &type, NULL);
-    real->clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
-    real->clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof bytes, &bytes, NULL);
-    if (flags & CL_MEM_READ_ONLY || is_target(v, mem))
-        return;
-    if (type != CL_MEM_OBJECT_BUFFER)
-        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_IMAGE);
     else
-        add_target(enqueue, v,
-                   (struct target){.mem = mem, .object = object, .element_bytes = element_bytes, .maybe = !grain, .bytes = bytes, .grain = grain, .marks_bytes = bytes});
+        add_object(real, enqueue, v, mem, sonde__cl_fine_grain(enqueue), element_bytes);
 }
 
 /* False: the runtime will refuse it. */
@@ -325,12 +385,16 @@ static bool make_rectangle(const struct sonde_cl_written *w, struct target *t)
 /* What was defined when it was mapped, but for the version. */
 static void add_unmapped(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
 {
-    struct mapping *m = sonde__cl_maps_find(v, w->mem, w->unmapped);
+    uint32_t object = w->svm ? 0 : sonde__cl_mem_object(w->mem);
+    struct sonde_object_info whole = {0};
+    if (w->svm)
+        sonde__cl_svm_around(w->svm, &object, &whole);
+    struct mapping *m = sonde__cl_maps_find(v, w->svm ? (cl_mem)(uintptr_t)whole.address : w->mem, w->unmapped);
     if (!m) {
         sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_MAPPED);
         return;
     }
-    const struct target t = {.mem = w->mem, .known = sonde__cl_mem(w->mem), .mapping = m, .object = sonde__cl_mem_object(w->mem), .maybe = true, .from = m->from, .bytes = m->bytes};
+    const struct target t = {.mem = m->mem, .is_svm = m->is_svm, .known = m->known, .mapping = m, .object = object, .maybe = true, .from = m->from, .bytes = m->bytes};
     uint64_t from = m->from, to = from + m->bytes;
     sonde__cl_values_define(t.known, &from, &to);
     add_written(v, &t);
@@ -344,16 +408,15 @@ static void add_unmapped(struct sonde_cl_enqueue *enqueue, struct sonde_cl_value
 static void add_svm(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
 {
     struct sonde_object_info o;
-    const uint32_t object = sonde__cl_svm_object(w->svm);
+    uint32_t object;
     const uint64_t address = (uintptr_t)w->svm;
-    if (!object || !sonde_object_find(object, &o) || !sonde__cl_svm((void *)(uintptr_t)o.address) || o.address % 8 || address < o.address ||
-        w->bytes > o.bytes || address - o.address > o.bytes - w->bytes)
+    if (!sonde__cl_svm_around(w->svm, &object, &o) || o.address % 8 || w->bytes > o.bytes || address - o.address > o.bytes - w->bytes)
         sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_SVM);
     else
         add_target(enqueue, v, (struct target){.mem = (cl_mem)(uintptr_t)o.address, .is_svm = true, .object = object, .from = address - o.address, .bytes = w->bytes});
 }
 
-static void add_stretch(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
+static void add_stretch(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
 {
     if (w->is_unmap) {
         add_unmapped(enqueue, v, w);
@@ -361,6 +424,11 @@ static void add_stretch(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values
     }
     if (w->svm) {
         add_svm(enqueue, v, w);
+        return;
+    }
+    if (w->is_image) {
+        if (w->origin && w->region) /* else the runtime will refuse it */
+            add_image(real, enqueue, v, w->mem, w->origin, w->region);
         return;
     }
     struct target t = {.mem = w->mem, .object = sonde__cl_mem_object(w->mem), .from = w->from, .bytes = w->bytes};
@@ -391,6 +459,18 @@ static void add_arguments(const cl_icd_dispatch *real, struct sonde_cl_enqueue *
     }
 }
 
+/* A function of the host's, which may write all that it is given. Without any there is nothing to look at. */
+static void add_native(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
+{
+    if (!w->object_count)
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_NATIVE);
+    for (cl_uint i = 0; i < w->object_count; i++)
+        if (sonde__cl_mem_object(w->objects[i]))
+            add_object(real, enqueue, v, w->objects[i], 0, 0);
+        else
+            sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_OBJECT);
+}
+
 static bool is_not_svm(const void *pointer)
 {
     struct sonde_object_info o;
@@ -399,6 +479,12 @@ static bool is_not_svm(const void *pointer)
 }
 
 /* ---- around it ------------------------------------------------------------------------------------------ */
+
+/* Perhaps. */
+static bool is_write(const struct sonde_cl_written *w)
+{
+    return w->mem || w->svm || w->kernel || w->is_native;
+}
 
 static bool is_left_out(struct sonde_cl_enqueue *enqueue, const struct sonde_cl_written *written)
 {
@@ -415,7 +501,7 @@ struct sonde_cl_values *sonde__cl_values_take(struct sonde_cl_enqueue *enqueue, 
 {
     const cl_icd_dispatch *real = sonde__cl_target(handle);
     struct sonde_cl_queue *queue = enqueue->queue;
-    if (!queue || atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) {
+    if (!queue || (sonde__cl_out_of_order(queue) && !real->clEnqueueFillBuffer)) {
         sonde__cl_miss(enqueue, queue ? SONDE_VALUE_MISSED_QUEUE : SONDE_VALUE_MISSED_UNKNOWN);
         return NULL;
     }
@@ -428,13 +514,25 @@ struct sonde_cl_values *sonde__cl_values_take(struct sonde_cl_enqueue *enqueue, 
     }
     atomic_store(&v->disturbed, false);
     v->targets = v->written_count = 0;
-    if (v->compare)
+    v->slot = NULL;
+    v->rooms = &v->own;
+    const bool built = v->compare || (!v->program && sonde__cl_compare_build(real, v, handle)), ordered = !sonde__cl_out_of_order(queue);
+    if (built && ordered)
         sonde__cl_duplicates_check(real, v, handle);
-    if (v->compare || (!v->program && sonde__cl_compare_build(real, v, handle)))
+    if (built && (ordered || sonde__cl_order_take(real, v)))
         return v;
-    sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_COMPARE);
+    sonde__cl_miss(enqueue, built ? SONDE_VALUE_MISSED_MANY : SONDE_VALUE_MISSED_COMPARE);
     sonde__unlock(&v->lock);
     return NULL;
+}
+
+static void give_back(struct sonde_cl_values *v)
+{
+    struct sonde_cl_slot *slot = v->slot;
+    v->slot = NULL;
+    sonde__unlock(&v->lock);
+    if (slot)
+        sonde__cl_order_put(slot);
 }
 
 static void before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, const struct sonde_cl_written *written)
@@ -442,18 +540,38 @@ static void before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, co
     const cl_icd_dispatch *real = sonde__cl_target(handle);
     struct sonde_cl_values *v = sonde__cl_values_take(enqueue, handle);
     if (!v) {
-        define_unseen(written);
+        define_unseen(enqueue, written);
         return;
     }
     if (written->kernel)
         add_arguments(real, enqueue, v, written->kernel);
+    else if (written->is_native)
+        add_native(real, enqueue, v, written);
     else
-        add_stretch(enqueue, v, written);
+        add_stretch(real, enqueue, v, written);
     sonde__cl_compare_before(enqueue, v, handle);
     if (!v->targets && !v->written_count)
-        sonde__unlock(&v->lock);
+        give_back(v);
     else
         enqueue->values = v;
+}
+
+static void look(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, const struct sonde_cl_written *written)
+{
+    enqueue->writes |= written->source || written->svm_source;
+    if (written->kernel && is_left_out(enqueue, written)) {
+        define_unseen(enqueue, written);
+        return;
+    }
+    if (written->kernel)
+        sonde__cl_fine_before(enqueue, handle, written->kernel);
+    if (!sonde_values_wanted(SONDE_VALUES_COARSE))
+        return;
+    enqueue->writes |= is_write(written);
+    if (is_write(written))
+        before(enqueue, handle, written);
+    else
+        sonde__cl_values_check(handle);
 }
 
 void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, const struct sonde_cl_written *written)
@@ -462,22 +580,16 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
     if (written->svm && is_not_svm(written->svm)) /* a copy to the host */
         enqueue->written.svm = NULL;
     written = &enqueue->written;
-    enqueue->writes |= written->source || written->svm_source;
-    if (written->kernel && is_left_out(enqueue, written)) {
-        define_unseen(written);
-        return;
-    }
-    if (written->kernel)
-        sonde__cl_fine_before(enqueue, handle, written->kernel);
-    if (!sonde_values_wanted(SONDE_VALUES_COARSE))
-        return;
-    enqueue->writes |= written->mem || written->svm || written->kernel || written->missed;
-    if (written->missed)
-        sonde__cl_miss(enqueue, written->missed);
-    if (written->mem || written->svm || written->kernel)
-        before(enqueue, handle, written);
-    else
-        sonde__cl_values_check(handle);
+    const bool changes = sonde_values_wanted(SONDE_VALUES_COARSE) && (is_write(written) || written->changes);
+    if (changes)
+        sonde__cl_order_begin(enqueue, handle);
+    if (changes && written->freed)
+        sonde__cl_values_svm_freeing(enqueue, handle, written->freed_count, written->freed);
+    if (changes && written->svm_mapped)
+        sonde__cl_values_map_svm(enqueue, handle, written->svm_mapped, written->bytes);
+    look(enqueue, handle, written);
+    if (changes && !enqueue->copied)
+        sonde__cl_order_turn(enqueue, handle);
 }
 
 /* What a kernel does to its arguments: as its code says, else what it may do. */
@@ -505,12 +617,18 @@ static void tell_flow(const struct sonde_cl_enqueue *enqueue, uint32_t operation
         sonde_value_flow(operation, sonde__cl_mem_object(w->source), submit->bytes, SONDE_FLOW_READ);
     if (w->svm_source && !is_not_svm(w->svm_source))
         sonde_value_flow(operation, sonde__cl_svm_object(w->svm_source), submit->bytes, SONDE_FLOW_READ);
-    if (w->svm)
+    if (w->svm && !w->is_unmap)
         sonde_value_flow(operation, sonde__cl_svm_object(w->svm), submit->bytes, SONDE_FLOW_WRITE);
     if (w->mem && !w->is_unmap)
         sonde_value_flow(operation, sonde__cl_mem_object(w->mem), submit->bytes, SONDE_FLOW_WRITE);
     if (kernel)
         tell_arguments(enqueue, operation, kernel);
+    for (cl_uint i = 0; i < w->object_count; i++) {
+        struct sonde_object_info object = {0};
+        const uint32_t number = sonde__cl_mem_object(w->objects[i]);
+        if (number && sonde_object_find(number, &object))
+            sonde_value_flow(operation, number, object.bytes, SONDE_FLOW_READ | SONDE_FLOW_WRITE | SONDE_FLOW_MAYBE);
+    }
 }
 
 void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_command_queue queue, const struct sonde_submit *submit)
@@ -524,10 +642,9 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
         sonde__cl_compare_after(enqueue, v, queue, operation);
         if (operation && !atomic_load(&v->disturbed))
             sonde__cl_duplicates_after(enqueue, v, queue, operation);
-        sonde__unlock(&v->lock);
+        give_back(v);
     }
-    const bool writes = enqueue->written.mem || enqueue->written.svm || enqueue->written.kernel || enqueue->written.missed;
-    for (uint32_t why = 0; operation && writes && why < SONDE_VALUE_MISSED_COUNT; why++)
+    for (uint32_t why = 0; operation && is_write(&enqueue->written) && why < SONDE_VALUE_MISSED_COUNT; why++)
         if (why ? enqueue->missed >> why & 1 : !enqueue->missed)
             sonde_value_missed(operation, (enum sonde_value_missed)why, enqueue->twin ? SONDE_ENGINE_LLVM : SONDE_ENGINE_NONE);
 }
@@ -535,7 +652,7 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
 void sonde__cl_values_check(cl_command_queue handle)
 {
     struct sonde_cl_queue *queue = sonde__cl_duplicates_any() ? sonde__cl_queue(handle) : NULL;
-    struct sonde_cl_values *v = queue ? atomic_load(&queue->values) : NULL;
+    struct sonde_cl_values *v = queue && !sonde__cl_out_of_order(queue) ? atomic_load(&queue->values) : NULL;
     if (!v || !sonde__trylock(&v->lock))
         return;
     if (v->compare)
@@ -548,4 +665,5 @@ void sonde__cl_values_forget(void)
     sonde__cl_duplicates_forget();
     sonde__cl_fine_forget();
     sonde__cl_compare_forget();
+    sonde__cl_order_forget();
 }

@@ -220,10 +220,10 @@ static int add_duplicates(struct builder *b)
 
 /* ---- coverage -------------------------------------------------------------------------------- */
 
-/* A launch of a graph runs kernels, but has no name. */
+/* A launch of a graph runs kernels, but has no name, nor has a native kernel: their calls have. */
 static bool is_kernel(const struct sonde_cct_node *op)
 {
-    return op->kind == SONDE_FRAME_OP && sonde_op_kind_runs(op->op) && op->op != SONDE_OP_GRAPH;
+    return op->kind == SONDE_FRAME_OP && sonde_op_kind_runs(op->op) && op->op != SONDE_OP_GRAPH && op->name[0];
 }
 
 const char *sonde_value_operation_name(const struct sonde_profile *profile, uint32_t leaf)
