@@ -274,6 +274,26 @@ static const char *instrument(struct kernel *k)
 
 /* ---- modules ---------------------------------------------------------------------------------------------------- */
 
+static bool is_kernel(ref f)
+{
+    return !sonde__llvm.IsDeclaration(f) && sonde__llvm.GetFunctionCallConv(f) == KERNEL_CONVENTION;
+}
+
+/* What only the library's bodies called, with a name of its own (Sleef_logf_u10): where it is there, the runtime does not link it again. */
+static void remove_unused(ref module)
+{
+    for (bool any = true; any;) {
+        any = false;
+        for (ref f = sonde__llvm.GetFirstFunction(module), next; f; f = next) {
+            next = sonde__llvm.GetNextFunction(f);
+            if (sonde__llvm.IsDeclaration(f) || is_kernel(f) || sonde__llvm.GetFirstUse(f))
+                continue;
+            sonde__llvm.DeleteFunction(f);
+            any = true;
+        }
+    }
+}
+
 /* The runtime links its library to what has no body. */
 static void remove_builtins(ref module)
 {
@@ -291,11 +311,7 @@ static void remove_builtins(ref module)
         sonde__llvm.ReplaceAllUsesWith(f, fresh);
         sonde__llvm.DeleteFunction(f);
     }
-}
-
-static bool is_kernel(ref f)
-{
-    return !sonde__llvm.IsDeclaration(f) && sonde__llvm.GetFunctionCallConv(f) == KERNEL_CONVENTION;
+    remove_unused(module);
 }
 
 static void drop_attribute(ref function, const char *name)
@@ -485,6 +501,8 @@ int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, struct sonde
         module = read_without(context, buffer);
     int rc = module ? rewrite(context, module, what, out) : SONDE_EFORMAT;
     rc = rc ? rc : write_out(module, out);
+    if (rc)
+        out->count = 0; /* some may have no names */
     if (module)
         sonde__llvm.DisposeModule(module);
     sonde__llvm.DisposeMemoryBuffer(buffer);
