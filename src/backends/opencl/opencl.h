@@ -295,6 +295,7 @@ void sonde__cl_duplicates_forget(void);                 /* in a forked child */
 /* An argument was set; `svm`: to a pointer. A kernel was made, or made of another. */
 void sonde__cl_fine_argument(cl_kernel kernel, cl_uint index, size_t bytes, const void *value, bool svm);
 void sonde__cl_fine_made(struct sonde_cl_kernel *kernel);
+void sonde__cl_fine_keep(cl_kernel kernel); /* its program, if its source will be needed */
 void sonde__cl_fine_cloned(const struct sonde_cl_kernel *from, cl_kernel clone);
 /* Around a launch: its copy is launched in the kernel's place, or why not is in enqueue->missed. */
 void sonde__cl_fine_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel kernel);
