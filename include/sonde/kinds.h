@@ -219,20 +219,22 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(OBJECT, "it writes memory whose allocation was not seen")            \
     X(ELSEWHERE, "it writes memory that is not the device's own")          \
     X(POINTERS, "it writes through pointers that it read from memory")     \
-    X(BITCODE, "its runtime gives no LLVM bitcode of its program")         \
+    X(BITCODE, "neither LLVM bitcode nor source of its program is known")  \
     X(SAMPLE, "not of those that --values-sample chose")                   \
     X(KERNEL, "not asked for (--kernel)")                                  \
     X(DRIVER, "this driver does not take changes to launches")             \
     X(PATCH, "Compute Sanitizer did not patch its code")                   \
     X(NODES, "its graph has nodes that cannot be followed")                \
-    X(OBJECTS, "it may write too many objects")
+    X(OBJECTS, "it may write too many objects") \
+    X(CLANG, "it takes clang 15 or newer and its libLLVM, which are not installed") \
+    X(ROUNDING, "its options allow each compiler other results (-cl-fast-relaxed-math, -cl-unsafe-math-optimizations)")
 
 /* clang-format off */
 enum sonde_value_missed {
 #define X(name, text) SONDE_VALUE_MISSED_##name,
     SONDE_VALUE_MISSED_MAP(X)
 #undef X
-    SONDE_VALUE_MISSED_COUNT
+    SONDE_VALUE_MISSED_COUNT /* 64 at the most: backends have them as bits */
 };
 /* clang-format on */
 

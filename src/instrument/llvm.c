@@ -21,11 +21,13 @@ struct llvm sonde__llvm;
 
 bool sonde__llvm_open(void *library)
 {
+    struct llvm found;
 #define X(type, name, parameters)                                                 \
-    if (!(*(void **)&sonde__llvm.name = dlsym(library, "LLVM" #name)))                   \
+    if (!(*(void **)&found.name = dlsym(library, "LLVM" #name)))                  \
         return false;
     LLVM_MAP(X)
 #undef X
+    sonde__llvm = found;
     return true;
 }
 
@@ -170,12 +172,22 @@ static void set_apart(struct kernel *k, ref function)
         sonde__llvm.AddAttributeAtIndex(function, k->out->parameters + has_area(k->out) + 2 * s + 1, apart);
 }
 
+/* As many work-items at once as without what is put in: mathematical functions may round otherwise for another number of lanes. A runtime
+ * that makes vectors of work-items is told so as the size of sub-groups (cl_intel_required_subgroup_size). */
+static void set_lanes(struct kernel *k, ref function)
+{
+    static const char name[] = "intel_reqd_sub_group_size";
+    ref lanes = sonde__llvm.ValueAsMetadata(sonde__llvm.ConstInt(sonde__llvm.IntTypeInContext(k->context, 32), k->out->lanes, 0));
+    if (k->out->lanes)
+        sonde__llvm.GlobalSetMetadata(function, kind_of(k->context, name), sonde__llvm.MDNodeInContext2(k->context, &lanes, 1));
+}
+
 /* The kernel with its parameters more, by its own name; the old one is gone. */
 static void widen(struct kernel *k)
 {
     const ref old = k->function, type = sonde__llvm.GlobalGetValueType(old);
     const uint32_t count = k->out->parameters, more = more_parameters(k->out);
-    ref types[PARAMETERS_MAX + MORE_MAX], pointer = sonde__llvm.PointerType(sonde__llvm.IntTypeInContext(k->context, 8), 0);
+    ref types[PARAMETERS_MAX + MORE_MAX], pointer = sonde__llvm.PointerType(sonde__llvm.IntTypeInContext(k->context, 8), k->spir);
     sonde__llvm.GetParamTypes(type, types);
     for (uint32_t i = 0; i < count; i++) /* where spaces are kept apart, ours are where its buffers are */
         if (k->space[i] == 1)
@@ -187,6 +199,7 @@ static void widen(struct kernel *k)
     sonde__llvm.SetLinkage(fresh, sonde__llvm.GetLinkage(old));
     copy_attributes(old, fresh, (unsigned)FUNCTION, false);
     copy_metadata(k, fresh);
+    set_lanes(k, fresh);
     for (ref b = sonde__llvm.GetFirstBasicBlock(old), next; b; b = next) {
         next = sonde__llvm.GetNextBasicBlock(b);
         sonde__llvm.RemoveBasicBlockFromParent(b);
@@ -274,6 +287,26 @@ static const char *instrument(struct kernel *k)
 
 /* ---- modules ---------------------------------------------------------------------------------------------------- */
 
+static bool is_kernel(ref f)
+{
+    return !sonde__llvm.IsDeclaration(f) && sonde__llvm.GetFunctionCallConv(f) == KERNEL_CONVENTION;
+}
+
+/* What only the library's bodies called, with a name of its own (Sleef_logf_u10): where it is there, the runtime does not link it again. */
+static void remove_unused(ref module)
+{
+    for (bool any = true; any;) {
+        any = false;
+        for (ref f = sonde__llvm.GetFirstFunction(module), next; f; f = next) {
+            next = sonde__llvm.GetNextFunction(f);
+            if (sonde__llvm.IsDeclaration(f) || is_kernel(f) || sonde__llvm.GetFirstUse(f))
+                continue;
+            sonde__llvm.DeleteFunction(f);
+            any = true;
+        }
+    }
+}
+
 /* The runtime links its library to what has no body. */
 static void remove_builtins(ref module)
 {
@@ -291,11 +324,7 @@ static void remove_builtins(ref module)
         sonde__llvm.ReplaceAllUsesWith(f, fresh);
         sonde__llvm.DeleteFunction(f);
     }
-}
-
-static bool is_kernel(ref f)
-{
-    return !sonde__llvm.IsDeclaration(f) && sonde__llvm.GetFunctionCallConv(f) == KERNEL_CONVENTION;
+    remove_unused(module);
 }
 
 static void drop_attribute(ref function, const char *name)
@@ -343,7 +372,7 @@ static uint32_t parts(void)
     return count + 1;
 }
 
-static bool describe(struct sonde_llvm_kernel *out, ref function, uint32_t what)
+static bool describe(struct sonde_llvm_kernel *out, ref function, uint32_t what, const struct sonde_llvm_lanes *lanes)
 {
     const struct name n = name_of(function);
     out->name = sonde__memory_get(n.bytes + 1);
@@ -354,17 +383,45 @@ static bool describe(struct sonde_llvm_kernel *out, ref function, uint32_t what)
     out->parameters = sonde__llvm.CountParams(function);
     out->parts = parts();
     out->plan.what = what;
+    for (uint32_t i = 0; lanes && i < lanes->count; i++)
+        if (strcmp(lanes->of[i].name, out->name) == 0)
+            out->lanes = lanes->of[i].count;
     return true;
 }
 
-/* Those that what is put in calls. */
-static int add_functions(ref context, ref module, const char *const *texts, size_t count)
+/* `text` behind the first `length` of `all`, with `pointer` for its PTRs; how much there is then, at most `most`. */
+static size_t add_text(char *all, size_t length, size_t most, const char *text, const char *pointer)
 {
+    for (const char *at = text, *next; length < most && *at; at = next + 3) {
+        next = strstr(at, "PTR");
+        length += (size_t)snprintf(all + length, most - length, "%.*s%s", next ? (int)(next - at) : INT_MAX, at, next ? pointer : "");
+        if (!next)
+            break;
+    }
+    return length < most ? length : most;
+}
+
+/* Those that what is put in calls. */
+static int add_functions(ref context, ref module, bool spir, uint32_t what)
+{
+#define TEXTS(name) name, sizeof name / sizeof *name
     enum { TEXT_MAX = 65536 };
+    const struct {
+        bool wanted;
+        const char *const *texts;
+        size_t count;
+    } every[] = {
+        {what & SONDE_PLAN_VALUES && !spir, TEXTS(llvm_alone_texts)},
+        {what & SONDE_PLAN_VALUES && spir, TEXTS(llvm_together_texts)},
+        {what & SONDE_PLAN_VALUES, TEXTS(llvm_guess_texts)},
+        {what & SONDE_PLAN_SETS, TEXTS(llvm_mark_texts)},
+    };
+#undef TEXTS
     char *all = sonde__pages_get(TEXT_MAX), *why = NULL;
     size_t length = 0;
-    for (size_t i = 0; all && i < count; i++)
-        length += (size_t)snprintf(all + length, TEXT_MAX - length, "%s", texts[i]);
+    for (size_t l = 0; all && l < sizeof every / sizeof *every; l++)
+        for (size_t i = 0; every[l].wanted && i < every[l].count; i++)
+            length = add_text(all, length, TEXT_MAX, every[l].texts[i], spir ? "ptr addrspace(1)" : "ptr");
     if (!all)
         return SONDE_ENOMEM;
     const ref text = sonde__llvm.CreateMemoryBufferWithMemoryRangeCopy(all, length, "");
@@ -380,19 +437,23 @@ static int add_functions(ref context, ref module, const char *const *texts, size
     return failed ? SONDE_EFORMAT : 0;
 }
 
-static int rewrite(ref context, ref module, uint32_t what, struct sonde_llvm_module *out)
+static bool is_spir(ref module)
+{
+    return strncmp(sonde__llvm.GetTarget(module), "spir", 4) == 0;
+}
+
+static int rewrite(ref context, ref module, uint32_t what, const struct sonde_llvm_lanes *lanes, struct sonde_llvm_module *out)
 {
     enum { KERNELS_MAX = 1024 };
     ref list[KERNELS_MAX];
     struct kernel *k = sonde__pages_get(sizeof *k);
     char *why = NULL;
     int rc = k ? 0 : SONDE_ENOMEM;
-    remove_builtins(module);
+    const bool spir = is_spir(module);
+    if (!spir) /* there they have no bodies: one that has is the program's own */
+        remove_builtins(module);
     prepare(context, module);
-    if (!rc && what & SONDE_PLAN_VALUES)
-        rc = add_functions(context, module, llvm_guess_texts, sizeof llvm_guess_texts / sizeof *llvm_guess_texts);
-    if (!rc && what & SONDE_PLAN_SETS)
-        rc = add_functions(context, module, llvm_mark_texts, sizeof llvm_mark_texts / sizeof *llvm_mark_texts);
+    rc = rc ? rc : add_functions(context, module, spir, what);
     out->count = list_kernels(module, list, KERNELS_MAX);
     out->kernels = sonde__memory_get((out->count + 1) * sizeof *out->kernels);
     rc = out->kernels ? rc : SONDE_ENOMEM;
@@ -400,12 +461,14 @@ static int rewrite(ref context, ref module, uint32_t what, struct sonde_llvm_mod
         memset(k, 0, sizeof *k);
         k->context = context;
         k->module = module;
+        k->spir = spir;
         k->function = list[i];
         k->out = &out->kernels[i];
-        if (!describe(k->out, list[i], what)) {
+        if (!describe(k->out, list[i], what, lanes)) {
             rc = SONDE_ENOMEM;
             continue;
         }
+        k->out->together = spir;
         k->out->why = look(k);
         if (!k->out->why)
             k->out->why = instrument(k);
@@ -471,7 +534,7 @@ static ref read_without(ref context, ref buffer)
     return sonde__llvm.ParseBitcodeInContext2(context, buffer, &module) ? NULL : module;
 }
 
-int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, struct sonde_llvm_module *out)
+int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, const struct sonde_llvm_lanes *lanes, struct sonde_llvm_module *out)
 {
     const ref context = sonde__llvm.ContextCreate();
     char *version = debug_version(bitcode, bytes);
@@ -483,8 +546,10 @@ int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, struct sonde
     const ref buffer = sonde__llvm.CreateMemoryBufferWithMemoryRange(bitcode, bytes, "", 0);
     if (!module)
         module = read_without(context, buffer);
-    int rc = module ? rewrite(context, module, what, out) : SONDE_EFORMAT;
+    int rc = module ? rewrite(context, module, what, lanes, out) : SONDE_EFORMAT;
     rc = rc ? rc : write_out(module, out);
+    if (rc)
+        out->count = 0; /* some may have no names */
     if (module)
         sonde__llvm.DisposeModule(module);
     sonde__llvm.DisposeMemoryBuffer(buffer);

@@ -1,10 +1,15 @@
-/* llvm.h - LLVM bitcode with instrumented kernels, made by the LLVM that an OpenCL runtime itself uses.
+/* llvm.h - LLVM bitcode with instrumented kernels, made by the LLVM that an OpenCL runtime itself uses, or, of SPIR that clang made (clang.h),
+ * by clang's.
  *
  * Each kernel of the module gets more parameters, behind its own. Where counts and values are wanted, the address of its area (plan.h: counts,
  * values, owners), with as many parts as there may be threads of the runtime that execute work-items, and one more that the others share.
  * Then, for each of the parameters through which it writes (SONDE_PLAN_SETS), where there are marks, a byte for each `grain` bytes behind the
  * parameter, and how many: what lies elsewhere is not marked.
  * Functions that are part of the runtime's library lose their bodies: the runtime links them again.
+ *
+ * SPIR keeps address spaces apart, and its runtime may execute several work-items at once (`together`): parts are then shared by all, and what
+ * votes on guesses are samples (plan.h: the log), of which struct sonde_plan_guess has one bit each in its first word where the work-item
+ * executed the access once; no votes but these count.
  *
  * LLVM is used through its C API, whose functions are looked up in the runtime's library and what it depends on: LLVM 15 or newer,
  * whose pointers have no types. LLVM's own memory is malloc's.
@@ -47,6 +52,16 @@ struct sonde_llvm_kernel {
     uint16_t set[SONDE_LLVM_SETS_MAX]; /* parameters from 1 */
     uint32_t sets;            /* so many, if marks are wanted */
     uint32_t grain;
+    bool together;
+    uint32_t lanes;           /* so many at once; 0: as the runtime likes */
+};
+
+struct sonde_llvm_lanes { /* of a program's kernels, as it is without what is put in */
+    uint32_t count;
+    struct {
+        const char *name;
+        uint32_t count;
+    } of[1024];
 };
 
 struct sonde_llvm_module {
@@ -58,7 +73,8 @@ struct sonde_llvm_module {
 
 /* Look LLVM up, once. `library`: of dlopen. False: it is not there, or too old. */
 bool sonde__llvm_open(void *library);
-/* `what`: SONDE_PLAN_SETS, or VALUES with what belongs to it (COUNTS, OWNERS), perhaps GUESSES, at some cost; or both. The bitcode is changed. 0; SONDE_ENOMEM; SONDE_EFORMAT: LLVM does not read it, or refuses what was made of it. */
-int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, struct sonde_llvm_module *out);
+/* `what`: SONDE_PLAN_SETS, or VALUES with what belongs to it (COUNTS, OWNERS), perhaps GUESSES, at some cost; or both.
+ * `lanes`: of SPIR; may be NULL. The bitcode is changed. 0; SONDE_ENOMEM; SONDE_EFORMAT: LLVM does not read it, or refuses what was made of it. */
+int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, const struct sonde_llvm_lanes *lanes, struct sonde_llvm_module *out);
 
 #endif

@@ -152,6 +152,7 @@ enum { KERNEL_CONVENTION = 76,
     X(ref, BuildLoad2, (ref, ref, ref, const char *))                                          \
     X(ref, BuildStore, (ref, ref, ref))                                                        \
     X(void, SetOrdering, (ref, int))                                                           \
+    X(void, SetVolatile, (ref, int))                                                           \
     X(void, SetAlignment, (ref, unsigned))                                                     \
     X(unsigned, GetAlignment, (ref))                                                           \
     X(ref, BuildGEP2, (ref, ref, ref, ref *, unsigned, const char *))                          \

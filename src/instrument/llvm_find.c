@@ -294,6 +294,8 @@ static bool add_call(struct kernel *k, ref call)
     const ref called = sonde__llvm.GetCalledValue(call);
     const struct name name = sonde__llvm.IsAFunction(called) ? name_of(called) : (struct name){"", 0};
     unsigned pointers;
+    if (k->spir && contains(name, "sub_group")) /* how large those are depends on the code */
+        return false;
     const uint16_t from = reaches(k, call, &pointers);
     if (begins(name, "llvm.") || is_builtin(name)) {
         if (from == NOWHERE || contains(name, "prefetch") || begins(name, "llvm.lifetime") || begins(name, "llvm.assume"))

@@ -4,14 +4,17 @@
  * takes one away, and where none is left the next one's own stands. A thread votes for its last value, and for the line through that and
  * the last one before it. Offsets are of struct sonde_plan_guess, struct sonde_plan_found and struct sonde_plan_values.
  *
- * Sums are of one thread alone, and yet atomic, so that nobody takes work-items of one group for independent of each other.
+ * Sums are of one thread alone, and yet atomic, so that nobody takes work-items of one group for independent of each other. Where a runtime
+ * may execute several at once, as lanes of a vector, they are everybody's, and those that vote leave samples.
+ *
+ * PTR stands for a pointer to the area or to marks: LLVM's `ptr`, in SPIR one of the global address space.
  */
 #ifndef SONDE_INSTRUMENT_LLVM_GUESS_H
 #define SONDE_INSTRUMENT_LLVM_GUESS_H
 
-#define LOAD_WORD(name, at)   "  " name " = load atomic i64, ptr " at " monotonic, align 8\n"
-#define STORE_WORD(value, at) "  store atomic i64 " value ", ptr " at " monotonic, align 8\n"
-#define WORD(name, of, index) "  " name " = getelementptr i64, ptr " of ", i64 " index "\n"
+#define LOAD_WORD(name, at)   "  " name " = load atomic i64, PTR " at " monotonic, align 8\n"
+#define STORE_WORD(value, at) "  store atomic i64 " value ", PTR " at " monotonic, align 8\n"
+#define WORD(name, of, index) "  " name " = getelementptr i64, PTR " of ", i64 " index "\n"
 #define TEXT_OF(x)            #x
 #define TEXT(x)               TEXT_OF(x)
 /* name = function(what is there, with), kept */
@@ -20,12 +23,12 @@
 /* clang-format off */
 /* Marks from number `i` on, of `n`. It is a branch, of which the runtime's compiler makes a mask for several work-items at once. */
 #define MARK(count, type, ones)                                                  \
-    "define void @sonde_mark" count "(ptr %marks, i64 %i, i64 %n) alwaysinline {\n" \
+    "define void @sonde_mark" count "(PTR %marks, i64 %i, i64 %n) alwaysinline {\n" \
     "  %there = icmp ult i64 %i, %n\n"                                           \
     "  br i1 %there, label %put, label %end\n"                                   \
     "put:\n"                                                                     \
-    "  %at = getelementptr i8, ptr %marks, i64 %i\n"                             \
-    "  store " type " " ones ", ptr %at, align 1\n"                              \
+    "  %at = getelementptr i8, PTR %marks, i64 %i\n"                             \
+    "  store " type " " ones ", PTR %at, align 1\n"                              \
     "  br label %end\n"                                                          \
     "end:\n"                                                                     \
     "  ret void\n"                                                               \
@@ -38,10 +41,27 @@ static const char *const llvm_mark_texts[] = {
 };
 #undef MARK
 
-static const char *const llvm_guess_texts[] = { /* to be put one behind the other */
-    /* The part of this thread, which it owns from now on. Where all are others', the last one, until it is done. */
+/* struct sonde_plan_values: words go one way only, soon nothing is new. */
+#define NEWS \
+    WORD("%all", "%any", "1") WORD("%least", "%any", "2") WORD("%most", "%any", "3") \
+    LOAD_WORD("%any.old", "%any") LOAD_WORD("%all.old", "%all") LOAD_WORD("%least.old", "%least") LOAD_WORD("%most.old", "%most") \
+    "  %any.new = or i64 %any.old, %or\n" \
+    "  %any.is = icmp ne i64 %any.new, %any.old\n" \
+    "  %all.new = and i64 %all.old, %and\n" \
+    "  %all.is = icmp ne i64 %all.new, %all.old\n" \
+    "  %least.is = icmp slt i64 %smallest, %least.old\n" \
+    "  %most.is = icmp sgt i64 %largest, %most.old\n" \
+    "  %bits = or i1 %any.is, %all.is\n" \
+    "  %ends = or i1 %least.is, %most.is\n" \
+    "  %is = or i1 %bits, %ends\n" \
+    "  br i1 %is, label %put, label %end\n" \
+    "put:\n"
+
+/* Where a thread executes one work-item after the other. */
+static const char *const llvm_alone_texts[] = { /* to be put one behind the other */
     "declare ptr @llvm.thread.pointer()\n"
-    "define ptr @sonde_part(ptr %area, i64 %bytes, i64 %owner.at, i64 %parts) alwaysinline {\n"
+    /* The part of this thread, which it owns from now on. Where all are others', the last one, until it is done. */
+    "define PTR @sonde_part(PTR %area, i64 %bytes, i64 %owner.at, i64 %parts) alwaysinline {\n"
     "  %thread = call ptr @llvm.thread.pointer()\n"
     "  %own = ptrtoint ptr %thread to i64\n"
     "  %most = sub i64 %parts, 1\n"
@@ -55,8 +75,8 @@ static const char *const llvm_guess_texts[] = { /* to be put one behind the othe
     "  %all = icmp eq i64 %tries, %parts\n"
     "  %index = select i1 %all, i64 %parts, i64 %one\n"
     "  %from = mul i64 %index, %bytes\n"
-    "  %part = getelementptr i8, ptr %area, i64 %from\n"
-    "  %at = getelementptr i8, ptr %part, i64 %owner.at\n"
+    "  %part = getelementptr i8, PTR %area, i64 %from\n"
+    "  %at = getelementptr i8, PTR %part, i64 %owner.at\n"
     LOAD_WORD("%owner", "%at")
     "  %mine = icmp eq i64 %owner, %own\n"
     "  br i1 %mine, label %end, label %ask\n"
@@ -64,7 +84,7 @@ static const char *const llvm_guess_texts[] = { /* to be put one behind the othe
     "  %free = icmp eq i64 %owner, 0\n"
     "  br i1 %free, label %claim, label %other\n"
     "claim:\n"
-    "  %pair = cmpxchg ptr %at, i64 0, i64 %own acquire monotonic\n"
+    "  %pair = cmpxchg PTR %at, i64 0, i64 %own acquire monotonic\n"
     "  %got = extractvalue { i64, i1 } %pair, 1\n"
     "  br i1 %got, label %end, label %other\n"
     "other:\n"
@@ -72,26 +92,26 @@ static const char *const llvm_guess_texts[] = { /* to be put one behind the othe
     "  %next = select i1 %all, i64 %tries, i64 %more\n"
     "  br label %look\n"
     "end:\n"
-    "  ret ptr %part\n"
+    "  ret PTR %part\n"
     "}\n",
 
-    "define void @sonde_done(ptr %part, ptr %shared, i64 %owner.at) alwaysinline {\n"
-    "  %is = icmp eq ptr %part, %shared\n"
+    "define void @sonde_done(PTR %part, PTR %shared, i64 %owner.at) alwaysinline {\n"
+    "  %is = icmp eq PTR %part, %shared\n"
     "  br i1 %is, label %leave, label %end\n"
     "leave:\n"
-    "  %at = getelementptr i8, ptr %part, i64 %owner.at\n"
-    "  store atomic i64 0, ptr %at release, align 8\n"
+    "  %at = getelementptr i8, PTR %part, i64 %owner.at\n"
+    "  store atomic i64 0, PTR %at release, align 8\n"
     "  br label %end\n"
     "end:\n"
     "  ret void\n"
     "}\n",
 
     /* Is there still a vote? */
-    "define i1 @sonde_enter(ptr %guess) {\n"
+    "define i1 @sonde_enter(PTR %guess) {\n"
     WORD("%votes", "%guess", "1")
     "  br label %try\n"
     "try:\n"
-    "  %was = atomicrmw xchg ptr %guess, i64 1 acquire\n"
+    "  %was = atomicrmw xchg PTR %guess, i64 1 acquire\n"
     "  %free = icmp eq i64 %was, 0\n"
     "  br i1 %free, label %in, label %try\n"
     "in:\n"
@@ -100,13 +120,13 @@ static const char *const llvm_guess_texts[] = { /* to be put one behind the othe
     "  ret i1 %open\n"
     "}\n",
 
-    "define void @sonde_leave(ptr %guess) {\n"
-    "  store atomic i64 0, ptr %guess release, align 8\n"
+    "define void @sonde_leave(PTR %guess) {\n"
+    "  store atomic i64 0, PTR %guess release, align 8\n"
     "  ret void\n"
     "}\n",
 
     /* Of an access that was executed once, as long as there is room. */
-    "define void @sonde_log(ptr %guess, i64 %count, i64 %bits, i64 %index) {\n"
+    "define void @sonde_log(PTR %guess, i64 %count, i64 %bits, i64 %index) {\n"
     WORD("%logged", "%guess", "13") WORD("%log", "%guess", "14")
     LOAD_WORD("%n", "%logged")
     "  %once = icmp eq i64 %count, 1\n"
@@ -118,32 +138,19 @@ static const char *const llvm_guess_texts[] = { /* to be put one behind the othe
     "  %next = add i64 %n, 1\n"
     WORD("%bits.at", "%log", "%at") WORD("%index.at", "%bits.at", "1")
     STORE_WORD("%bits", "%bits.at") STORE_WORD("%index", "%index.at")
-    "  store atomic i64 %next, ptr %logged release, align 8\n"
+    "  store atomic i64 %next, PTR %logged release, align 8\n"
     "  br label %end\n"
     "end:\n"
     "  ret void\n"
     "}\n",
 
-    "define void @sonde_add(ptr %at, i64 %more) alwaysinline {\n"
+    "define void @sonde_add(PTR %at, i64 %more) alwaysinline {\n"
     PUT_WORD("at", "  %new.at = add i64 %old.at, %more\n")
     "  ret void\n"
     "}\n",
 
-    /* struct sonde_plan_values */
-    "define void @sonde_join(ptr %any, i64 %or, i64 %and, i64 %smallest, i64 %largest) alwaysinline {\n"
-    WORD("%all", "%any", "1") WORD("%least", "%any", "2") WORD("%most", "%any", "3")
-    LOAD_WORD("%any.old", "%any") LOAD_WORD("%all.old", "%all") LOAD_WORD("%least.old", "%least") LOAD_WORD("%most.old", "%most")
-    "  %any.new = or i64 %any.old, %or\n"
-    "  %any.is = icmp ne i64 %any.new, %any.old\n"
-    "  %all.new = and i64 %all.old, %and\n"
-    "  %all.is = icmp ne i64 %all.new, %all.old\n"
-    "  %least.is = icmp slt i64 %smallest, %least.old\n"
-    "  %most.is = icmp sgt i64 %largest, %most.old\n"
-    "  %bits = or i1 %any.is, %all.is\n"
-    "  %ends = or i1 %least.is, %most.is\n"
-    "  %is = or i1 %bits, %ends\n"
-    "  br i1 %is, label %put, label %end\n" /* words go one way only: soon nothing is new */
-    "put:\n"
+    "define void @sonde_join(PTR %any, i64 %or, i64 %and, i64 %smallest, i64 %largest) alwaysinline {\n"
+    NEWS
     "  %least.new = select i1 %least.is, i64 %smallest, i64 %least.old\n"
     "  %most.new = select i1 %most.is, i64 %largest, i64 %most.old\n"
     STORE_WORD("%any.new", "%any") STORE_WORD("%all.new", "%all") STORE_WORD("%least.new", "%least") STORE_WORD("%most.new", "%most")
@@ -151,7 +158,99 @@ static const char *const llvm_guess_texts[] = { /* to be put one behind the othe
     "end:\n"
     "  ret void\n"
     "}\n",
+};
 
+/* Where it may execute several at once (SPIR): parts are shared, nobody waits for another, and words are changed by atomics only. */
+static const char *const llvm_together_texts[] = {
+    "declare spir_func i64 @_Z12get_group_idj(i32)\n"
+    "define PTR @sonde_part(PTR %area, i64 %bytes, i64 %owner.at, i64 %parts) alwaysinline {\n"
+    "  %x = call spir_func i64 @_Z12get_group_idj(i32 0)\n"
+    "  %y = call spir_func i64 @_Z12get_group_idj(i32 1)\n"
+    "  %z = call spir_func i64 @_Z12get_group_idj(i32 2)\n"
+    "  %slice = shl i64 %z, 20\n"
+    "  %row = xor i64 %slice, %y\n"
+    "  %mixed = mul i64 %row, -3372029247567499371\n" /* as above */
+    "  %high = lshr i64 %mixed, 32\n"
+    "  %place = add i64 %high, %x\n"
+    "  %most = sub i64 %parts, 1\n"
+    "  %index = and i64 %place, %most\n"
+    "  %from = mul i64 %index, %bytes\n"
+    "  %part = getelementptr i8, PTR %area, i64 %from\n"
+    "  ret PTR %part\n"
+    "}\n",
+
+    "define void @sonde_add(PTR %at, i64 %more) alwaysinline {\n"
+    "  %old = atomicrmw add PTR %at, i64 %more monotonic\n"
+    "  ret void\n"
+    "}\n",
+
+    "define void @sonde_join(PTR %any, i64 %or, i64 %and, i64 %smallest, i64 %largest) alwaysinline {\n"
+    NEWS
+    "  %any.out = atomicrmw or PTR %any, i64 %or monotonic\n"
+    "  %all.out = atomicrmw and PTR %all, i64 %and monotonic\n"
+    "  %least.out = atomicrmw min PTR %least, i64 %smallest monotonic\n"
+    "  %most.out = atomicrmw max PTR %most, i64 %largest monotonic\n"
+    "  br label %end\n"
+    "end:\n"
+    "  ret void\n"
+    "}\n",
+
+    /* Leave a sample where there is room. The one who leaves the last of those that vote lets them vote, one after the other. The guess's
+     * first word has a bit for each sample of an access that was executed once, and how many that vote are left, from bit 48 on.
+     * Two calls are never made one with either's guess, see put_one. */
+#define SAMPLE(suffix, line)                                                                                                  \
+    "define void @sonde_sample" suffix "(PTR %guess, i1 %once, i64 %bits, i64 %index, i64 %mask, i64 %shift) noinline convergent nomerge {\n"    \
+    WORD("%logged", "%guess", "13") WORD("%log", "%guess", "14")                                                              \
+    LOAD_WORD("%before", "%logged")                                                                                           \
+    "  %full = icmp uge i64 %before, " TEXT(SONDE_PLAN_LOG) "\n"                                                              \
+    "  br i1 %full, label %end, label %take\n"                                                                                \
+    "take:\n"                                                                                                                 \
+    "  %ticket = atomicrmw add PTR %logged, i64 1 monotonic\n"                                                                \
+    "  %room = icmp ult i64 %ticket, " TEXT(SONDE_PLAN_LOG) "\n"                                                              \
+    "  br i1 %room, label %put, label %end\n"                                                                                 \
+    "put:\n"                                                                                                                  \
+    "  %at = mul i64 %ticket, 2\n"                                                                                            \
+    WORD("%bits.at", "%log", "%at") WORD("%index.at", "%bits.at", "1")                                                        \
+    STORE_WORD("%bits", "%bits.at") STORE_WORD("%index", "%index.at")                                                         \
+    "  %own = shl i64 1, %ticket\n"                                                                                           \
+    "  %is.once = select i1 %once, i64 %own, i64 0\n"                                                                         \
+    "  %votes = icmp ult i64 %ticket, " TEXT(SONDE_PLAN_VOTES) "\n"                                                           \
+    "  %vote = select i1 %votes, i64 281474976710656, i64 0\n"                                                                \
+    "  %more = add i64 %is.once, %vote\n"                                                                                     \
+    "  %word = atomicrmw add PTR %guess, i64 %more acq_rel\n"                                                                 \
+    "  %left = lshr i64 %word, 48\n"                                                                                          \
+    "  %next.left = add i64 %left, 1\n"                                                                                       \
+    "  %complete = icmp eq i64 %next.left, " TEXT(SONDE_PLAN_VOTES) "\n"                                                      \
+    "  %last = and i1 %complete, %votes\n"                                                                                    \
+    "  br i1 %last, label %each, label %end\n"                                                                                \
+    "each:\n"                                                                                                                 \
+    "  %i = phi i64 [ 0, %put ], [ %i.next, %each ]\n"                                                                        \
+    "  %i.at = mul i64 %i, 2\n"                                                                                               \
+    WORD("%i.bits", "%log", "%i.at") WORD("%i.index", "%i.bits", "1")                                                         \
+    LOAD_WORD("%b", "%i.bits") LOAD_WORD("%x", "%i.index")                                                                    \
+    "  %up = shl i64 %b, %shift\n"                                                                                            \
+    "  %number = ashr i64 %up, %shift\n"                                                                                      \
+    "  call void @sonde_vote_value(PTR %guess, i64 %b)\n"                                                                     \
+    line                                                                                                                      \
+    "  call void @sonde_voted(PTR %guess)\n"                                                                                  \
+    "  %i.next = add i64 %i, 1\n"                                                                                             \
+    "  %over = icmp eq i64 %i.next, " TEXT(SONDE_PLAN_VOTES) "\n"                                                             \
+    "  br i1 %over, label %end, label %each\n"                                                                                \
+    "end:\n"                                                                                                                  \
+    "  ret void\n"                                                                                                            \
+    "}\n"
+#define SAMPLE_LINE(suffix) \
+    SAMPLE(suffix, "  call void @sonde_vote_line" suffix "(PTR %guess, i64 %x, i64 %b, i64 %mask, i64 %number)\n")
+    SAMPLE("_value", ""),
+    SAMPLE_LINE(""),
+    SAMPLE_LINE("_float"),
+    SAMPLE_LINE("_double"),
+#undef SAMPLE_LINE
+#undef SAMPLE
+};
+
+/* In either case. */
+static const char *const llvm_guess_texts[] = {
     /* Is the element on the line? 1 or 0. */
     "define i64 @sonde_lined(i64 %slope, i64 %offset, i64 %index, i64 %bits, i64 %mask) alwaysinline {\n"
     "  %up = mul i64 %slope, %index\n"
@@ -208,7 +307,7 @@ static const char *const llvm_guess_texts[] = { /* to be put one behind the othe
     LINE("_double"),
 #undef LINE
 
-    "define void @sonde_vote_value(ptr %guess, i64 %own) {\n"
+    "define void @sonde_vote_value(PTR %guess, i64 %own) {\n"
     WORD("%value", "%guess", "2") WORD("%for", "%guess", "5")
     LOAD_WORD("%is", "%value") LOAD_WORD("%votes", "%for")
     "  %none = icmp eq i64 %votes, 0\n"
@@ -222,7 +321,7 @@ static const char *const llvm_guess_texts[] = { /* to be put one behind the othe
 
     /* A point and the last one make a line, unless they have the same index, or the same number, or an integer has no whole slope. */
 #define VOTE_LINE(suffix, to_number, line)                                                                               \
-    "define void @sonde_vote_line" suffix "(ptr %guess, i64 %index, i64 %bits, i64 %mask, i64 %integer) {\n"   \
+    "define void @sonde_vote_line" suffix "(PTR %guess, i64 %index, i64 %bits, i64 %mask, i64 %integer) {\n"   \
     to_number                                                                                                           \
     WORD("%slope", "%guess", "3") WORD("%offset", "%guess", "4") WORD("%for", "%guess", "6")                            \
     WORD("%last.index", "%guess", "7") WORD("%last.number", "%guess", "8") WORD("%seen", "%guess", "9")                 \
@@ -298,7 +397,7 @@ static const char *const llvm_guess_texts[] = { /* to be put one behind the othe
     VOTE_LINE("_double", "  %number = add i64 %bits, 0\n", REAL_OWN),
 
     /* A line that few agree on does not stand. */
-    "define void @sonde_voted(ptr %guess) {\n"
+    "define void @sonde_voted(PTR %guess) {\n"
     WORD("%votes", "%guess", "1") WORD("%slope", "%guess", "3") WORD("%for", "%guess", "6") WORD("%third.at", "%guess", "12")
     LOAD_WORD("%before", "%votes") LOAD_WORD("%a", "%slope") LOAD_WORD("%line", "%for") LOAD_WORD("%third", "%third.at")
     "  %after = add i64 %before, 1\n"
@@ -309,7 +408,7 @@ static const char *const llvm_guess_texts[] = { /* to be put one behind the othe
     "  %none = and i1 %last, %weak\n"
     "  %kept = select i1 %none, i64 0, i64 %a\n"
     STORE_WORD("%kept", "%slope")
-    "  store atomic i64 %after, ptr %votes release, align 8\n"
+    "  store atomic i64 %after, PTR %votes release, align 8\n"
     "  ret void\n"
     "}\n",
 };
@@ -317,6 +416,7 @@ static const char *const llvm_guess_texts[] = { /* to be put one behind the othe
 #undef VOTE_LINE
 /* clang-format on */
 
+#undef NEWS
 #undef PUT_WORD
 #undef WORD
 #undef STORE_WORD

@@ -15,6 +15,7 @@
 struct maker {
     struct kernel *k;
     ref b, word;               /* the builder; i64 */
+    ref one;                   /* what a block's execution adds to its count */
     ref count[ACCESSES_MAX];   /* of blocks */
     ref kept[ACCESSES_MAX][VALUE_WORDS];
     ref area, part;            /* of the thread */
@@ -88,10 +89,24 @@ static void put_guess(struct maker *m, uint32_t access)
     g->index = variable(m, 0);
 }
 
+/* 1, which nobody knows: where a branch of several work-items ends in blocks of its own, Intel's runtime (2026.2.0) takes a constant of either
+ * side for that of all of them. */
+static ref put_one(struct maker *m)
+{
+    if (!m->k->spir)
+        return constant(m, 1);
+    const ref at = sonde__llvm.BuildAlloca(m->b, m->word, "");
+    sonde__llvm.SetVolatile(sonde__llvm.BuildStore(m->b, constant(m, 1), at), 1);
+    const ref one = sonde__llvm.BuildLoad2(m->b, m->word, at, "");
+    sonde__llvm.SetVolatile(one, 1);
+    return one;
+}
+
 static void put_start(struct maker *m)
 {
     const struct kernel *k = m->k;
     sonde__llvm.PositionBuilderBefore(m->b, sonde__llvm.GetFirstInstruction(sonde__llvm.GetFirstBasicBlock(k->function)));
+    m->one = put_one(m);
     for (uint32_t i = 0; i < k->blocks; i++)
         m->count[i] = variable(m, 0);
     for (uint32_t i = 0; i < k->accesses; i++) {
@@ -100,7 +115,9 @@ static void put_start(struct maker *m)
         for (uint32_t w = 0; k->access[i].has_values && w < VALUE_WORDS; w++)
             m->kept[i][w] = variable(m, start[w]);
     }
-    m->area = sonde__llvm.BuildPointerCast(m->b, sonde__llvm.GetParam(k->function, k->out->parameters), sonde__llvm.PointerType(sonde__llvm.IntTypeInContext(k->context, 8), 0), "");
+    m->area = sonde__llvm.GetParam(k->function, k->out->parameters);
+    if (!k->spir)
+        m->area = sonde__llvm.BuildPointerCast(m->b, m->area, sonde__llvm.PointerType(sonde__llvm.IntTypeInContext(k->context, 8), 0), "");
     for (uint32_t i = 0; i < k->accesses; i++)
         if (k->access[i].has_values && guesses(k))
             put_guess(m, i);
@@ -110,7 +127,7 @@ static void put_counts(struct maker *m)
 {
     for (uint32_t i = 0; i < m->k->blocks; i++) {
         sonde__llvm.PositionBuilderBefore(m->b, m->k->block[i]);
-        sonde__llvm.BuildStore(m->b, sonde__llvm.BuildAdd(m->b, sonde__llvm.BuildLoad2(m->b, m->word, m->count[i], ""), constant(m, 1), ""), m->count[i]);
+        sonde__llvm.BuildStore(m->b, sonde__llvm.BuildAdd(m->b, sonde__llvm.BuildLoad2(m->b, m->word, m->count[i], ""), m->one, ""), m->count[i]);
     }
 }
 
@@ -151,14 +168,19 @@ static void put_guessed(struct maker *m, const struct sonde_llvm_access *a, cons
     put_call(m, for_type(a, "sonde_line", "sonde_line_float", "sonde_line_double"), argument, sizeof argument / sizeof *argument);
 }
 
+/* As a number, an element's highest bit is its sign. */
+static bool is_extended(const struct sonde_llvm_access *a)
+{
+    return a->element_bytes == 4 || (a->element_bytes < 4 && a->type == SONDE_ELEMENT_SIGNED);
+}
+
 /* `index`: of the element, behind what the parameter points to; NULL: not known. */
 static void put_element(struct maker *m, const struct sonde_llvm_access *a, ref bits, ref index)
 {
     const uint32_t k = (uint32_t)(a - m->k->access);
     ref const *kept = m->kept[k];
     const ref word = a->element_bytes == 8 ? bits : sonde__llvm.BuildZExt(m->b, bits, m->word, "");
-    const bool extends = a->element_bytes == 4 || (a->element_bytes < 4 && a->type == SONDE_ELEMENT_SIGNED);
-    ref number = extends ? sonde__llvm.BuildSExt(m->b, bits, m->word, "") : word, real = NULL;
+    ref number = is_extended(a) ? sonde__llvm.BuildSExt(m->b, bits, m->word, "") : word, real = NULL;
     if (a->type == SONDE_ELEMENT_FLOAT) { /* sonde__plan_ordered; above the infinities' bits are NaNs */
         const bool wide = a->element_bytes == 8;
         const ref size = sonde__llvm.BuildAnd(m->b, word, constant(m, wide ? INT64_MAX : INT32_MAX), "");
@@ -316,6 +338,18 @@ static void put_value_result(struct maker *m, uint32_t access)
     put_call(m, "sonde_join", argument, 1 + VALUE_WORDS);
 }
 
+/* In place of a vote. */
+static void put_sample(struct maker *m, uint32_t access)
+{
+    const struct sonde_llvm_access *a = &m->k->access[access];
+    const struct guess *g = &m->guess[access];
+    const ref no = sonde__llvm.ConstInt(sonde__llvm.IntTypeInContext(m->k->context, 1), 0, 0);
+    const ref once = sonde__llvm.BuildICmp(m->b, IS_EQUAL, kept(m, m->count[a->block]), constant(m, 1), "");
+    ref argument[] = {g->at, a->elements == 1 ? once : no, kept(m, g->bits), a->has_line ? kept(m, g->index) : constant(m, 0), mask_of(m, a),
+                      constant(m, is_extended(a) ? 64 - 8u * a->element_bytes : 0)};
+    put_call(m, a->has_line ? for_type(a, "sonde_sample", "sonde_sample_float", "sonde_sample_double") : "sonde_sample_value", argument, 6);
+}
+
 static void put_vote(struct maker *m, uint32_t access)
 {
     const struct sonde_llvm_access *a = &m->k->access[access];
@@ -347,7 +381,10 @@ static void put_guess_result(struct maker *m, uint32_t access)
     const ref executed = sonde__llvm.BuildICmp(m->b, IS_NOT_EQUAL, count, constant(m, 0), "");
     ref next = begin_if(m, sonde__llvm.BuildSelect(m->b, g->stands, no, executed, ""));
     put_sum(m, at + offsetof(struct sonde_plan_found, unchecked), count);
-    put_vote(m, access);
+    if (m->k->spir)
+        put_sample(m, access);
+    else
+        put_vote(m, access);
     end_if(m, next);
     put_sum(m, at + offsetof(struct sonde_plan_found, equal), sonde__llvm.BuildSelect(m->b, g->stands, kept(m, g->equal), constant(m, 0), ""));
     if (!a->has_line)
@@ -372,6 +409,8 @@ static void put_results(struct maker *m)
         if (guesses(k))
             put_guess_result(m, i);
     }
+    if (k->spir)
+        return;
     whose[0] = m->part;
     whose[1] = word_at(m, m->area, (k->out->parts - 1) * sonde__plan_part(&k->out->plan));
     put_call(m, "sonde_done", whose, 3);

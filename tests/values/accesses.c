@@ -1,4 +1,4 @@
-/* accesses.c - run each kernel of accesses.cl once, on buffers of its own: accesses.py.
+/* accesses.c - run each kernel of accesses.cl once, in the order of names, on buffers of its own: accesses.py.
  *
  *     accesses FILE.cl
  *
@@ -64,6 +64,14 @@ static void run(cl_context context, cl_command_queue queue, cl_kernel kernel, ui
         check(clReleaseMemObject(buffer[b]), "clReleaseMemObject");
 }
 
+static int by_name(const void *a, const void *b)
+{
+    char name[2][64] = {"", ""};
+    check(clGetKernelInfo(*(const cl_kernel *)a, CL_KERNEL_FUNCTION_NAME, sizeof name[0], name[0], NULL), "clGetKernelInfo");
+    check(clGetKernelInfo(*(const cl_kernel *)b, CL_KERNEL_FUNCTION_NAME, sizeof name[1], name[1], NULL), "clGetKernelInfo");
+    return strcmp(name[0], name[1]);
+}
+
 int main(int argc, char **argv)
 {
     static char source[1 << 16];
@@ -88,6 +96,7 @@ int main(int argc, char **argv)
     check(status, "clCreateProgramWithSource");
     check(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
     check(clCreateKernelsInProgram(program, KERNELS_MAX, kernels, &count), "clCreateKernelsInProgram");
+    qsort(kernels, count, sizeof *kernels, by_name); /* whatever order the runtime has */
     for (cl_uint i = 0; i < count; i++) {
         run(context, queue, kernels[i], &state);
         clReleaseKernel(kernels[i]);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `sonde record --values=all` says of the accesses of OpenCL kernels, against oclgrind, which executes them one by one.
 
-    accesses.py --sonde S --rows R --program P --source FILE.cl --plugin LIB --work DIR --cache DIR
+    accesses.py --sonde S --rows R --program P --source FILE.cl --plugin LIB --work DIR --cache DIR [--runtime LIBRARY]
 
 Each kernel has three buffers of its own. For each of them, loads and stores apart, the number of elements, their OR and AND, the
 least and the most are the same, and of an access all of whose elements were compared with a guess, how many match. So is, of elements of each size, how many were
@@ -120,7 +120,11 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("sonde", "rows", "program", "source", "plugin", "work", "cache"):
         parser.add_argument("--" + name, required=True)
+    parser.add_argument("--runtime", help="an OpenCL runtime's library, in place of PoCL")
     o = parser.parse_args()
+    if o.runtime and not (os.path.exists(o.runtime) and any(shutil.which(f"clang-{version}") for version in range(15, 31))):
+        print(f"skipped: {o.runtime} (tests/values/intel.sh) or clang-15 or newer is not there")
+        sys.exit(77)
     path, seen = os.path.join(o.work, "accesses.sonde"), os.path.join(o.work, "accesses.txt")
     shutil.rmtree(path, ignore_errors=True)
     os.makedirs(o.work, exist_ok=True)
@@ -128,11 +132,17 @@ def main():
     env = {k: v for k, v in os.environ.items() if not k.startswith(("SONDE_", "OPENCL_LAYERS", "LD_PRELOAD"))}
     env["POCL_CACHE_DIR"] = o.cache
     command = [o.program, o.source]
+    grind = dict(env)
+    if o.runtime:
+        env["OCL_ICD_VENDORS"] = os.path.join(o.work, "runtime.icd")
+        with open(env["OCL_ICD_VENDORS"], "w") as f:
+            f.write(o.runtime + "\n")
     plain = run(command, env)
     names = [line.split()[0] for line in plain]
     said = run([o.sonde, "record", "-q", "-o", path, "--values=all", "--", *command], env)
     wrong = [f"{a} became {b}" for a, b in zip(plain, said) if a != b] + [""] * abs(len(plain) - len(said))
-    run(["oclgrind", "--plugins", o.plugin, *command], {**env, "ACCESSES": seen})
+    as_written = ["--build-options", "-cl-opt-disable"] if o.runtime else []  # as Sonde compiles it where it has only the source
+    run(["oclgrind", *as_written, "--plugins", o.plugin, *command], {**grind, "ACCESSES": seen})
     truth, atomics, written = oracle(seen, names)
     # Sonde's rows, by (kernel, buffer, what).
     found, operations, changes = {}, {}, {}

@@ -7,6 +7,7 @@
 #include "../programs/guest.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -1161,6 +1162,62 @@ static void lines(void)
     }
 }
 
+/* What compilers may round in another way, by options. */
+static void mathematics(void)
+{
+    static const char *const options[] = {"", "-cl-mad-enable -DTWO=2.0f", "-cl-std=CL1.2 -cl-denorms-are-zero -cl-no-signed-zeros", "-cl-finite-math-only",
+                                          "-cl-single-precision-constant -D TWO=(1.5+1)", "-cl-fast-relaxed-math", "-cl-unsafe-math-optimizations"};
+    static const char source[] =
+        "#ifndef TWO\n#define TWO 2\n#endif\n"
+        "kernel void compute(global const float *a, global float *b, global const double *c, global double *d) {\n"
+        "    int i = get_global_id(0);\n    float x = a[i], y = a[i ^ 1], sum = 0;\n    double z = c[i], w = c[i ^ 1];\n"
+        "    for (int k = 0; k < 10; k++) sum += x * k + log(y + k);\n"
+        "    b[8 * i] = x * y + x; b[8 * i + 1] = exp(x); b[8 * i + 2] = sin(x * y); b[8 * i + 3] = pow(y, x);\n"
+        "    b[8 * i + 4] = sqrt(y) / x; b[8 * i + 5] = native_exp(x) * TWO; b[8 * i + 6] = x / y * 3.1 + rsqrt(y); b[8 * i + 7] = sum;\n"
+        "    d[4 * i] = z * w + z; d[4 * i + 1] = exp(z) / w; d[4 * i + 2] = cos(z) - tan(w); d[4 * i + 3] = fma(z, w, -z) + cbrt(w); }\n";
+    const char *one = source;
+    static float small[N];
+    static double wide[N];
+    for (int i = 0; i < N; i++)
+        wide[i] = small[i] = (float)(i + 1) * 0.0123f;
+    cl_mem a = buffer(sizeof small), b = buffer(8 * sizeof small), c = buffer(sizeof wide), d = buffer(4 * sizeof wide);
+    put(a, 0, small, sizeof small);
+    put(c, 0, wide, sizeof wide);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        cl_program compiled;
+        cl_kernel compute;
+        const size_t n = N;
+        CLP(compiled = clCreateProgramWithSource(context, 1, &one, NULL, &status));
+        CL(clBuildProgram(compiled, 1, &device, options[i], NULL, NULL));
+        CLP(compute = clCreateKernel(compiled, "compute", &status));
+        cl_mem all[] = {a, b, c, d};
+        for (cl_uint k = 0; k < 4; k++)
+            CL(clSetKernelArg(compute, k, sizeof(cl_mem), &all[k]));
+        CL(clEnqueueNDRangeKernel(queue, compute, 1, NULL, &n, NULL, 0, NULL, NULL));
+        take(b, 8 * sizeof small);
+        take(d, 4 * sizeof wide);
+        printf("%s: %016llx\n", options[i], (unsigned long long)checksum);
+    }
+}
+
+static volatile sig_atomic_t deaths;
+
+static void count_death(int number)
+{
+    (void)number;
+    deaths = deaths + 1;
+}
+
+/* The program has no children, whatever it takes to look at its kernels. */
+static void childless(void)
+{
+    struct sigaction action = {.sa_handler = count_death};
+    sigaction(SIGCHLD, &action, NULL);
+    kernels();
+    const pid_t waited = waitpid(-1, NULL, WNOHANG);
+    printf("%d deaths, %s\n", (int)deaths, waited < 0 && errno == ECHILD ? "no children" : "children");
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -1200,6 +1257,8 @@ int main(int argc, char **argv)
         {"figure", figure},
         {"programs", programs},
         {"lines", lines},
+        {"mathematics", mathematics},
+        {"childless", childless},
     };
     const char *source = text;
     cl_platform_id platform;

@@ -22,7 +22,8 @@ struct sonde_cuda_twins sonde__cuda_twins;
 
 struct sonde_cuda_around {
     struct sonde_cuda_around *next;
-    uint32_t operation, missed; /* the node; bits, by enum sonde_value_missed */
+    uint32_t operation; /* the node */
+    uint64_t missed;    /* bits, by enum sonde_value_missed */
     bool writes, compares;
     enum sonde_engine engine;   /* by which what the kernel does is known */
     struct sonde_cuda_coarse coarse;
@@ -235,7 +236,7 @@ static void add_written(struct sonde_cuda_around *a, const struct sonde_cuda_ker
         if (k->flow.pointers[i].grain)
             sonde__cuda_coarse_add(&a->coarse, sonde__cuda_pointer_of(k, parameters, i), 0, k->flow.pointers[i].grain, elsewhere);
     if (elsewhere)
-        a->missed |= 1u << SONDE_VALUE_MISSED_POINTERS;
+        a->missed |= 1ull << SONDE_VALUE_MISSED_POINTERS;
 }
 
 /* Where the copy marks what is written. */
@@ -344,7 +345,7 @@ static void before_launch(struct sonde_cuda_around *a, const struct sonde_cuda_l
     if (reads_only)
         return;
     if (why && sonde__cuda_twins.fine)
-        a->missed |= 1u << why;
+        a->missed |= 1ull << why;
     if (coarse) {
         a->compares = true;
         sonde__cuda_coarse_begin(&a->coarse, place, l->stream, own_default, &a->missed);
@@ -403,20 +404,20 @@ static void before_kernel(struct sonde_cuda_around *a, uint32_t id, const CUpti_
     }
     const enum sonde_value_missed left_out = sonde_value_choose(a->operation, k->name, l.blocks << 16 ^ l.threads);
     if (left_out) {
-        a->missed |= 1u << left_out;
+        a->missed |= 1ull << left_out;
         return;
     }
     if (captured) {
-        a->missed |= 1u << SONDE_VALUE_MISSED_GRAPH;
+        a->missed |= 1ull << SONDE_VALUE_MISSED_GRAPH;
         return;
     }
     struct sonde_cuda_place *place = sonde__cuda_place(cd->context, cd->contextUid);
     if (!place)
-        a->missed |= 1u << SONDE_VALUE_MISSED_MEMORY;
+        a->missed |= 1ull << SONDE_VALUE_MISSED_MEMORY;
     else if (sonde__cuda_swaps(place))
         before_launch(a, &l, k, place, own_default);
     else
-        a->missed |= 1u << SONDE_VALUE_MISSED_DRIVER;
+        a->missed |= 1ull << SONDE_VALUE_MISSED_DRIVER;
 }
 
 static void before_copy(struct sonde_cuda_around *a, uint32_t id, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call)
@@ -435,7 +436,7 @@ static void before_copy(struct sonde_cuda_around *a, uint32_t id, const CUpti_Ca
     const enum sonde_value_missed why = captured ? SONDE_VALUE_MISSED_GRAPH : m.missed;
     struct sonde_cuda_place *place = why ? NULL : sonde__cuda_place(cd->context, cd->contextUid);
     if (!place) {
-        a->missed |= 1u << (why ? why : SONDE_VALUE_MISSED_MEMORY);
+        a->missed |= 1ull << (why ? why : SONDE_VALUE_MISSED_MEMORY);
         return;
     }
     a->compares = true;
@@ -453,7 +454,7 @@ static void before_node(struct sonde_cuda_around *a, uint32_t id, const CUpti_Ca
         return;
     a->operation = sonde_call_operation(call, SONDE_OP_KERNEL, k->name);
     a->writes = true;
-    a->missed = 1u << SONDE_VALUE_MISSED_GRAPH;
+    a->missed = 1ull << SONDE_VALUE_MISSED_GRAPH;
 }
 
 static void compare_graph(struct sonde_cuda_around *a, struct sonde_cuda_place *place, CUstream stream, bool own_default, const struct sonde_cuda_exec_writes *w)
@@ -478,21 +479,21 @@ static void before_graph(struct sonde_cuda_around *a, const CUpti_CallbackData *
     a->operation = sonde_call_operation(call, SONDE_OP_GRAPH, 0);
     a->writes = true;
     if (sonde__cuda_captures(p->hStream, own_default)) {
-        a->missed |= 1u << SONDE_VALUE_MISSED_GRAPH;
+        a->missed |= 1ull << SONDE_VALUE_MISSED_GRAPH;
         return;
     }
     const struct sonde_cuda_exec_writes *w = sonde__cuda_exec_writes(p->hGraph, &exec);
-    a->missed |= w ? w->missed : 1u << SONDE_VALUE_MISSED_NODES;
-    if (a->missed & 1u << SONDE_VALUE_MISSED_NODES)
+    a->missed |= w ? w->missed : 1ull << SONDE_VALUE_MISSED_NODES;
+    if (a->missed & 1ull << SONDE_VALUE_MISSED_NODES)
         sonde__cuda_coarse_wrote(0, 0);
     for (uint32_t i = 0; w && i < w->count; i++)
         sonde__cuda_coarse_wrote(w->object[i].object, sonde__cuda_coarse_stream(p->hStream, own_default, cd->contextUid));
     const enum sonde_value_missed left_out = w ? sonde_value_choose(a->operation, sonde_string(GRAPHS, sizeof GRAPHS - 1), w->number) : SONDE_VALUE_MISSED_NONE;
     struct sonde_cuda_place *place = w && !left_out ? sonde__cuda_place(cd->context, cd->contextUid) : NULL;
     if (left_out)
-        a->missed |= 1u << left_out;
+        a->missed |= 1ull << left_out;
     else if (w && !place)
-        a->missed |= 1u << SONDE_VALUE_MISSED_MEMORY;
+        a->missed |= 1ull << SONDE_VALUE_MISSED_MEMORY;
     if (place)
         compare_graph(a, place, p->hStream, own_default, w);
     sonde__cuda_exec_put(exec);

@@ -220,10 +220,10 @@ uint64_t sonde__cuda_coarse_stream(CUstream stream, bool own_default, uint32_t c
 
 static void miss(struct sonde_cuda_coarse *c, enum sonde_value_missed why)
 {
-    *c->missed |= 1u << why;
+    *c->missed |= 1ull << why;
 }
 
-void sonde__cuda_coarse_begin(struct sonde_cuda_coarse *c, struct sonde_cuda_place *place, CUstream stream, bool own_default, uint32_t *missed)
+void sonde__cuda_coarse_begin(struct sonde_cuda_coarse *c, struct sonde_cuda_place *place, CUstream stream, bool own_default, uint64_t *missed)
 {
     c->place = place;
     c->stream = stream_of(stream, own_default);

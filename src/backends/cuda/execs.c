@@ -28,7 +28,7 @@ struct written { /* by a node */
 struct node {
     CUgraphNode handle;
     uint32_t first, count, room; /* of what it writes */
-    uint32_t missed;             /* bits, by enum sonde_value_missed */
+    uint64_t missed;             /* bits, by enum sonde_value_missed */
     bool off;
 };
 
@@ -152,7 +152,7 @@ struct reading { /* of one node */
 
 static void miss(const struct reading *r, enum sonde_value_missed why)
 {
-    node_at(r->exec, r->node)->missed |= 1u << why;
+    node_at(r->exec, r->node)->missed |= 1ull << why;
 }
 
 static void add_written(const struct reading *r, const struct written *what)
@@ -532,7 +532,7 @@ static struct sonde_cuda_exec_object *object_in(struct sonde_cuda_exec_writes *w
     if (o < w->object + w->count)
         return o;
     if (w->count == SONDE_CUDA_TARGETS_MAX) {
-        w->missed |= 1u << SONDE_VALUE_MISSED_OBJECTS;
+        w->missed |= 1ull << SONDE_VALUE_MISSED_OBJECTS;
         return NULL;
     }
     w->count++;
@@ -545,7 +545,7 @@ static void place(struct sonde_cuda_exec_writes *writes, struct written *w)
     const uint32_t object = w->box.address < LEAST ? 0 : sonde_object_at(w->box.address);
     struct sonde_cuda_exec_object *o = object ? object_in(writes, object) : NULL;
     if (!object && w->must && w->box.address)
-        writes->missed |= 1u << SONDE_VALUE_MISSED_OBJECT;
+        writes->missed |= 1ull << SONDE_VALUE_MISSED_OBJECT;
     if (!o)
         return;
     o->address = w->box.address;
@@ -581,7 +581,7 @@ static void settle_all(struct sonde_cuda_exec_writes *w)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < w->count; i++) {
         if (w->object[i].freed) {
-            w->missed |= 1u << SONDE_VALUE_MISSED_NODES;
+            w->missed |= 1ull << SONDE_VALUE_MISSED_NODES;
             continue;
         }
         w->object[kept] = w->object[i];

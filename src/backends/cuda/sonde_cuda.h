@@ -395,11 +395,11 @@ struct sonde_cuda_coarse { /* of an operation, from before it until after it */
     CUstream stream;
     uint64_t key;           /* of the stream */
     struct sonde_cuda_guard *guard;
-    uint32_t *missed;       /* bits, by enum sonde_value_missed */
+    uint64_t *missed;       /* bits, by enum sonde_value_missed */
     uint32_t targets;
     struct sonde_cuda_target target[SONDE_CUDA_TARGETS_MAX];
 };
-void sonde__cuda_coarse_begin(struct sonde_cuda_coarse *c, struct sonde_cuda_place *place, CUstream stream, bool own_default, uint32_t *missed);
+void sonde__cuda_coarse_begin(struct sonde_cuda_coarse *c, struct sonde_cuda_place *place, CUstream stream, bool own_default, uint64_t *missed);
 /* The operation writes, or may write, from `address` on (0 bytes: all of the object there). The target; NULL: none of it is compared. */
 struct sonde_cuda_target *sonde__cuda_coarse_add(struct sonde_cuda_coarse *c, uint64_t address, uint64_t bytes, uint32_t grain, bool maybe);
 /* It writes these boxes of one object, which stay until they are copied. */
@@ -431,7 +431,7 @@ struct sonde_cuda_exec_object {
 };
 struct sonde_cuda_exec_writes {
     uint32_t number; /* of the executable graph, in the order in which they were made */
-    uint32_t missed; /* bits, by enum sonde_value_missed */
+    uint64_t missed; /* bits, by enum sonde_value_missed */
     uint32_t count;
     struct sonde_cuda_exec_object object[SONDE_CUDA_TARGETS_MAX];
 };

@@ -1,5 +1,5 @@
 /* fine.c - what the accesses of kernels read and write (sonde record --values=fine), and which memory they write (--values=coarse), where the
- * runtime has LLVM bitcode of its programs.
+ * runtime has LLVM bitcode of its programs, or takes some that is made of their source (source.h).
  *
  * At the first launch of a kernel the bitcode of its program is instrumented (instrument/llvm.h) and becomes a program of ours in
  * the same context. A launch runs its kernel in place of the program's, with the same arguments and an area behind them. The first
@@ -24,6 +24,7 @@
 #include "guest/map.h"
 #include "guest/memory.h"
 #include "instrument/llvm.h"
+#include "source.h"
 
 enum { DEVICES_MAX = 64,
        NAME_MAX_BYTES = 1024,
@@ -73,11 +74,10 @@ static struct {
     struct sonde_lock lock; /* of making anything */
     struct area *areas;
     uint64_t bytes;         /* of them */
-    bool looked;            /* for LLVM: */
-    bool there;
 } fine;
 
 static struct sonde_shared_map codes, by_hash; /* -> struct code, struct area */
+static struct sonde_shared_map retained, libraries; /* programs -> 1; where runtimes lie -> what dlopen says, 0: there is no LLVM */
 
 /* ---- arguments ------------------------------------------------------------------------------------------ */
 
@@ -106,13 +106,6 @@ void sonde__cl_fine_argument(cl_kernel handle, cl_uint index, size_t bytes, cons
     }
 }
 
-void sonde__cl_fine_made(struct sonde_cl_kernel *kernel)
-{
-    kernel->twin = NULL; /* an older kernel's, with the same handle */
-    if (kernel->argument)
-        memset(kernel->argument, 0, ARGUMENTS_MAX * sizeof *kernel->argument);
-}
-
 void sonde__cl_fine_cloned(const struct sonde_cl_kernel *from, cl_kernel clone)
 {
     for (uint32_t i = 0; from->argument && i < ARGUMENTS_MAX; i++)
@@ -122,17 +115,42 @@ void sonde__cl_fine_cloned(const struct sonde_cl_kernel *from, cl_kernel clone)
 
 /* ---- instrumented programs -------------------------------------------------------------------------------- */
 
-/* The runtime's library is where its own dispatch table leads, with which each of its objects begins (cl_khr_icd); that may lead to us. */
-static bool has_llvm(const cl_icd_dispatch *real, cl_context context)
+/* The runtime's library is where its own dispatch table leads, with which each of its objects begins (cl_khr_icd); that may lead to us. It is
+ * opened once: whoever closes a library makes stacks be read anew. NULL: it is not known, or there is no LLVM in it. */
+static void *llvm_of(const cl_icd_dispatch *real, cl_context context)
 {
     Dl_info info;
-    if (!fine.looked) {
-        const cl_icd_dispatch *own = sonde__cl_layer_target ? *(const cl_icd_dispatch *const *)context : real;
-        fine.looked = true;
-        void *library = dladdr((void *)(uintptr_t)own->clBuildProgram, &info) && info.dli_fname ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-        fine.there = library && sonde__llvm_open(library);
+    uint64_t known = 0;
+    const cl_icd_dispatch *own = sonde__cl_layer_target ? *(const cl_icd_dispatch *const *)context : real;
+    if (!dladdr((void *)(uintptr_t)own->clBuildProgram, &info) || !info.dli_fname)
+        return NULL;
+    if (!sonde__shared_map_get(&libraries, (uintptr_t)info.dli_fbase, &known)) {
+        void *library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+        known = library && dlsym(library, "LLVMContextCreate") ? (uintptr_t)library : 0;
+        sonde__shared_map_put(&libraries, (uintptr_t)info.dli_fbase, known);
     }
-    return fine.there;
+    return (void *)(uintptr_t)known;
+}
+
+/* Of a program that nobody holds any more the runtime does not tell the source, whoever has its kernels. */
+void sonde__cl_fine_keep(cl_kernel kernel)
+{
+    const cl_icd_dispatch *real = sonde_values_wanted(SONDE_VALUES_COARSE | SONDE_VALUES_FINE) ? sonde__cl_target(kernel) : NULL;
+    cl_context context = NULL;
+    cl_program program = NULL;
+    uint64_t known;
+    if (real && real->clGetKernelInfo(kernel, CL_KERNEL_CONTEXT, sizeof context, &context, NULL) == CL_SUCCESS &&
+        real->clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof program, &program, NULL) == CL_SUCCESS &&
+        !sonde__shared_map_get(&retained, (uintptr_t)program, &known) && !llvm_of(real, context) && sonde__cl_source_any(real, program) &&
+        real->clRetainProgram(program) == CL_SUCCESS)
+        sonde__shared_map_put(&retained, (uintptr_t)program, 1);
+}
+
+void sonde__cl_fine_made(struct sonde_cl_kernel *kernel)
+{
+    kernel->twin = NULL; /* an older kernel's, with the same handle */
+    if (kernel->argument)
+        memset(kernel->argument, 0, ARGUMENTS_MAX * sizeof *kernel->argument);
 }
 
 /* The program's binary for the device; to be given back as pages. */
@@ -184,34 +202,64 @@ static bool any_copy(const struct sonde_llvm_module *module)
     return false;
 }
 
-static enum sonde_value_missed build(const cl_icd_dispatch *real, cl_context context, cl_device_id device, unsigned char *binary, size_t bytes,
-                                     const char *options, uint32_t what, struct code *c)
+struct whose {
+    cl_context context;
+    cl_program program;
+    cl_device_id device;
+    unsigned char *binary; /* the runtime's */
+    size_t bytes;
+    char options[OPTIONS_MAX]; /* of clBuildProgram, as the runtime has them */
+};
+
+static enum sonde_value_missed rewrite_own(const struct whose *w, uint32_t what, struct code *c)
 {
     size_t length = 0;
+    unsigned char *bitcode = bitcode_in(w->binary, w->bytes, &length);
+    if (!bitcode)
+        return SONDE_VALUE_MISSED_BITCODE;
+    return sonde__llvm_rewrite(bitcode, length, what, NULL, &c->module) ? SONDE_VALUE_MISSED_COMPILE : SONDE_VALUE_MISSED_NONE;
+}
+
+static enum sonde_value_missed rewrite_source(const cl_icd_dispatch *real, const struct whose *w, uint32_t what, struct code *c)
+{
+    struct sonde_clang_made made;
+    const enum sonde_value_missed why = sonde__cl_source_compile(real, w->program, w->device, w->options, &made);
+    struct sonde_llvm_lanes *lanes = why ? NULL : sonde__pages_get(sizeof *lanes);
+    if (why)
+        return why;
+    if (lanes)
+        sonde__cl_source_lanes(real, w->program, w->device, lanes);
+    const int failed = !lanes || sonde__llvm_rewrite(made.bitcode, made.bytes, what, lanes, &c->module);
+    sonde__pages_put(made.bitcode, made.bytes);
+    sonde__pages_put(lanes, sizeof *lanes);
+    return failed ? SONDE_VALUE_MISSED_COMPILE : SONDE_VALUE_MISSED_NONE;
+}
+
+static enum sonde_value_missed build(const cl_icd_dispatch *real, const struct whose *w, const char *options, uint32_t what, struct code *c)
+{
     cl_int status;
     cl_device_type type = 0;
-    unsigned char *bitcode = bitcode_in(binary, bytes, &length);
-    real->clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
-    if (!bitcode || !(type & CL_DEVICE_TYPE_CPU) || !has_llvm(real, context))
+    real->clGetDeviceInfo(w->device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    void *own = llvm_of(real, w->context);
+    if (!(type & CL_DEVICE_TYPE_CPU) || (own && !sonde__llvm_open(own)))
         return SONDE_VALUE_MISSED_BITCODE;
-    if (sonde__llvm_rewrite(bitcode, length, what, &c->module))
-        return SONDE_VALUE_MISSED_COMPILE;
+    const enum sonde_value_missed why = own ? rewrite_own(w, what, c) : rewrite_source(real, w, what, c);
+    if (why)
+        return why;
     if (!any_copy(&c->module))
         return SONDE_VALUE_MISSED_PLAIN;
     const unsigned char *made = c->module.bitcode;
-    c->program = real->clCreateProgramWithBinary(context, 1, &device, &c->module.bytes, &made, NULL, &status);
-    return status == CL_SUCCESS && real->clBuildProgram(c->program, 1, &device, options, NULL, NULL) == CL_SUCCESS ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
+    c->program = real->clCreateProgramWithBinary(w->context, 1, &w->device, &c->module.bytes, &made, NULL, &status);
+    return status == CL_SUCCESS && real->clBuildProgram(c->program, 1, &w->device, options, NULL, NULL) == CL_SUCCESS ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
 }
 
 /* The options that change what the runtime makes of bitcode: those of OpenCL's own (-cl-denorms-are-zero, which PoCL has by the
- * compiler's name for it). False: they cannot be known. */
-static bool options_of(const cl_icd_dispatch *real, cl_program program, cl_device_id device, char kept[OPTIONS_MAX])
+ * compiler's name for it). False: they are too long. */
+static bool options_of(const struct whose *w, char kept[OPTIONS_MAX])
 {
-    char all[OPTIONS_MAX], *rest = all;
+    char all[OPTIONS_MAX], *rest = memcpy(all, w->options, sizeof all);
     size_t length = 0;
     kept[0] = 0;
-    if (real->clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_OPTIONS, sizeof all, all, NULL) != CL_SUCCESS)
-        return false;
     for (const char *word; (word = strsep(&rest, " \t"));) {
         if (strcmp(word, "-fdenormal-fp-math=positive-zero") == 0)
             word = "-cl-denorms-are-zero";
@@ -226,24 +274,22 @@ static bool options_of(const cl_icd_dispatch *real, cl_program program, cl_devic
 /* Under fine.lock. NULL: no memory. */
 static const struct code *code_of(const cl_icd_dispatch *real, cl_context context, cl_program program, cl_device_id device, uint32_t what)
 {
-    size_t bytes;
     uint64_t known = 0;
     char options[OPTIONS_MAX];
-    unsigned char *binary = binary_of(real, program, device, &bytes);
-    const bool fit = options_of(real, program, device, options);
+    struct whose w = {.context = context, .program = program, .device = device};
+    w.binary = binary_of(real, program, device, &w.bytes);
+    const bool fit = real->clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_OPTIONS, sizeof w.options, w.options, NULL) == CL_SUCCESS && options_of(&w, options);
     const void *seed[] = {context, device, (void *)(uintptr_t)(XXH3_64bits(options, strlen(options)) + what)};
-    const uint64_t key = XXH3_64bits_withSeed(binary ? (void *)binary : "", binary ? bytes : 0, XXH3_64bits(seed, sizeof seed)) | 1;
-    if (!sonde__shared_map_get(&codes, key, &known)) {
-        struct code *c = sonde__memory_get(sizeof *c);
-        if (c) {
-            c->why = binary && fit ? build(real, context, device, binary, bytes, options, what, c) : SONDE_VALUE_MISSED_BITCODE;
-            sonde__shared_map_put(&codes, key, (uintptr_t)c);
-        }
-        known = (uintptr_t)c;
+    const uint64_t key = XXH3_64bits_withSeed(w.binary ? (void *)w.binary : "", w.binary ? w.bytes : 0, XXH3_64bits(seed, sizeof seed)) | 1;
+    sonde__shared_map_get(&codes, key, &known);
+    struct code *c = known ? (struct code *)(uintptr_t)known : sonde__memory_get(sizeof *c);
+    if (c && (!known || c->why == SONDE_VALUE_MISSED_BITCODE)) { /* of another program that is the same the source may be known */
+        c->why = w.binary && fit ? build(real, &w, options, what, c) : SONDE_VALUE_MISSED_BITCODE;
+        sonde__shared_map_put(&codes, key, (uintptr_t)c);
     }
-    if (binary)
-        sonde__pages_put(binary, bytes);
-    return (const struct code *)(uintptr_t)known;
+    if (w.binary)
+        sonde__pages_put(w.binary, w.bytes);
+    return c;
 }
 
 static const struct sonde_llvm_kernel *kernel_in(const struct code *c, const char *name)
@@ -260,7 +306,9 @@ static enum sonde_value_missed make_twin(const cl_icd_dispatch *real, cl_kernel 
     cl_program program = NULL;
     cl_int status = CL_SUCCESS;
     char name[NAME_MAX_BYTES];
-    if (real->clGetKernelInfo(handle, CL_KERNEL_PROGRAM, sizeof program, &program, NULL) != CL_SUCCESS ||
+    cl_uint parameters = 0;
+    if (real->clGetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof parameters, &parameters, NULL) != CL_SUCCESS ||
+        real->clGetKernelInfo(handle, CL_KERNEL_PROGRAM, sizeof program, &program, NULL) != CL_SUCCESS ||
         real->clGetKernelInfo(handle, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL) != CL_SUCCESS ||
         real->clGetKernelInfo(handle, CL_KERNEL_CONTEXT, sizeof t->context, &t->context, NULL) != CL_SUCCESS)
         return SONDE_VALUE_MISSED_BITCODE;
@@ -272,8 +320,8 @@ static enum sonde_value_missed make_twin(const cl_icd_dispatch *real, cl_kernel 
         return c->why;
     if (!t->code || t->code->why || t->code->parameters > ARGUMENTS_MAX)
         return t->code ? SONDE_VALUE_MISSED_PLAIN : SONDE_VALUE_MISSED_BITCODE;
-    t->kernel = real->clCreateKernel(c->program, name, &status);
-    return status == CL_SUCCESS ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
+    t->kernel = parameters == t->code->parameters ? real->clCreateKernel(c->program, name, &status) : NULL;
+    return t->kernel && status == CL_SUCCESS ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
 }
 
 /* ---- areas ------------------------------------------------------------------------------------------------- */
@@ -284,12 +332,12 @@ static size_t area_bytes(const struct sonde_llvm_kernel *code)
     return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-/* PoCL has the text of a program in a file of its own, which is gone and had another name each time. */
+/* PoCL has the text of a program in a file of its own, which is gone and had another name each time; clang gets it as its input. */
 static uint32_t file_of(const char *path)
 {
     static const char source[] = "<source>";
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    if (strncmp(base, "tempfile_", 9) == 0)
+    if (strncmp(base, "tempfile_", 9) == 0 || strcmp(base, "<stdin>") == 0)
         path = source;
     return sonde_string(path, strlen(path));
 }
@@ -362,13 +410,17 @@ static struct area *area_of(const cl_icd_dispatch *real, const struct sonde_cl_t
 }
 
 /* The guess, and what the log says of those that voted on it. */
-static void add_guess(const struct sonde_plan_guess *guess, const struct sonde_llvm_access *of, uint64_t unchecked, struct sonde_value_seen *seen)
+static void add_guess(const struct sonde_plan_guess *guess, const struct sonde_llvm_access *of, bool together, uint64_t unchecked, struct sonde_value_seen *seen)
 {
-    const uint64_t logged = guess->logged < SONDE_PLAN_LOG ? guess->logged : SONDE_PLAN_LOG;
+    const uint64_t room = guess->logged < SONDE_PLAN_LOG ? guess->logged : SONDE_PLAN_LOG, which = together ? guess->lock : UINT64_MAX;
+    uint64_t logged = 0;
     seen->value = guess->value;
     seen->slope = of->has_line && (guess->votes >= SONDE_PLAN_VOTES || guess->third) ? guess->slope : 0;
     seen->offset = seen->slope ? guess->offset : 0;
-    for (uint64_t i = 0; i < logged; i++) {
+    for (uint64_t i = 0; i < room; i++) {
+        if (!(which >> i & 1))
+            continue;
+        logged++;
         seen->equal += guess->log[i].bits == guess->value;
         seen->lined += seen->slope && sonde__plan_lined(guess->slope, guess->offset, of->type == SONDE_ELEMENT_FLOAT, of->element_bytes, guess->log[i].bits, guess->log[i].index);
     }
@@ -399,7 +451,7 @@ static struct sonde_value_seen sum_of(const struct area *a, uint32_t access)
         unchecked += of->elements * found.unchecked;
     }
     if (plan->what & SONDE_PLAN_GUESSES)
-        add_guess((const void *)(a->host + a->code->parts * part + access * sizeof(struct sonde_plan_guess)), of, unchecked, &seen);
+        add_guess((const void *)(a->host + a->code->parts * part + access * sizeof(struct sonde_plan_guess)), of, a->code->together, unchecked, &seen);
     return seen;
 }
 
@@ -533,7 +585,7 @@ void sonde__cl_fine_before(struct sonde_cl_enqueue *enqueue, cl_command_queue qu
     const enum sonde_value_missed why = kernel ? swap(sonde__cl_target(queue), enqueue, queue, handle, kernel) : SONDE_VALUE_MISSED_MEMORY;
     enqueue->writes = true;
     if (why && sonde_values_wanted(SONDE_VALUES_FINE)) /* without it, all of the arguments is compared */
-        enqueue->missed |= 1u << why;
+        enqueue->missed |= 1ull << why;
 }
 
 bool sonde__cl_fine_knows(const struct sonde_cl_enqueue *enqueue)
@@ -608,7 +660,7 @@ bool sonde__cl_fine_refused(struct sonde_cl_enqueue *enqueue, cl_int status)
         return false;
     sonde__unlock(&enqueue->twin->lock);
     enqueue->twin = NULL;
-    enqueue->missed |= 1u << SONDE_VALUE_MISSED_REGISTERS;
+    enqueue->missed |= 1ull << SONDE_VALUE_MISSED_REGISTERS;
     return true;
 }
 

@@ -311,6 +311,7 @@ struct sonde_cl_kernel *sonde__cl_kernel(cl_kernel handle)
 
 void sonde__cl_kernel_made(cl_kernel handle)
 {
+    sonde__cl_fine_keep(handle);
     struct sonde_cl_kernel *kernel = sonde__records_find(&kernels, (uintptr_t)handle);
     if (!kernel)
         return;

@@ -271,7 +271,7 @@ struct sonde_cl_enqueue {
     struct sonde_cl_values *values; /* its values are being looked at; NULL: they are not, or nobody asked */
     bool writes;                    /* they are asked for, and it may write or read some */
     struct sonde_cl_written written; /* only if they are asked for */
-    uint32_t missed;                /* why not all of them are: bits of enum sonde_value_missed */
+    uint64_t missed;                /* why not all of them are: bits of enum sonde_value_missed */
     struct sonde_cl_twin *twin;     /* to be launched in the kernel's place, locked until then; NULL: there is none */
     const struct sonde_llvm_kernel *code; /* what its kernel does; NULL: not known */
 };
@@ -341,6 +341,7 @@ cl_uint sonde__cl_order_holds(cl_event event);  /* so many references */
 /* An argument was set; `svm`: to a pointer. A kernel was made, or made of another. */
 void sonde__cl_fine_argument(cl_kernel kernel, cl_uint index, size_t bytes, const void *value, bool svm);
 void sonde__cl_fine_made(struct sonde_cl_kernel *kernel);
+void sonde__cl_fine_keep(cl_kernel kernel); /* its program, if its source will be needed */
 void sonde__cl_fine_cloned(const struct sonde_cl_kernel *from, cl_kernel clone);
 /* Around a launch: its copy is launched in the kernel's place, or why not is in enqueue->missed. */
 void sonde__cl_fine_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel kernel);

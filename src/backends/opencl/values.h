@@ -86,7 +86,7 @@ struct sonde_cl_values {
 
 static inline void sonde__cl_miss(struct sonde_cl_enqueue *enqueue, enum sonde_value_missed why)
 {
-    enqueue->missed |= 1u << why;
+    enqueue->missed |= 1ull << why;
 }
 
 /* What is kept of the queue, locked, with our kernels. NULL: the operation goes on without. */
