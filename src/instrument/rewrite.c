@@ -817,14 +817,29 @@ static uint32_t end_of_functions(const struct sonde_ptx *p)
     return p->function_count ? p->items[p->functions[p->function_count - 1].close].text.at + 1 : 0;
 }
 
-int sonde__ptx_rewrite(const struct sonde_ptx *p, uint32_t plan, struct sonde_ptx_text *out)
+/* Without debugging information, which names what is in kernels: to `end`, but for kernels. */
+static void put_others(const struct sonde_ptx *p, uint32_t end, struct sonde_ptx_text *out)
+{
+    uint32_t at = 0;
+    for (uint32_t f = 0; f < p->function_count; f++)
+        if (p->functions[f].flags & SONDE_PTX_ENTRY) {
+            put(out, p->text + at, p->items[p->functions[f].head].text.at - at);
+            at = p->items[p->functions[f].close].text.at + 1;
+        }
+    put(out, p->text + at, end - at);
+}
+
+int sonde__ptx_rewrite(const struct sonde_ptx *p, const struct sonde_ptx_function *only, uint32_t plan, struct sonde_ptx_text *out)
 {
     const uint32_t end = end_of_functions(p), last = p->item_count ? p->items[p->item_count - 1].text.at + p->items[p->item_count - 1].text.bytes : 0;
     *out = (struct sonde_ptx_text){0};
-    put(out, p->text, end);
+    if (only && !(last > end && memmem(p->text + end, last - end, ".debug_info", strlen(".debug_info"))))
+        put_others(p, end, out);
+    else
+        put(out, p->text, end);
     say(out, "\n");
     for (uint32_t f = 0; f < p->function_count && plan; f++)
-        if (!sonde__ptx_plain(p, &p->functions[f]))
+        if ((!only || only == &p->functions[f]) && !sonde__ptx_plain(p, &p->functions[f]))
             put_copy(p, &p->functions[f], plan, out);
     if (last > end)
         put(out, p->text + end, last - end);

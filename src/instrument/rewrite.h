@@ -1,6 +1,6 @@
 /* rewrite.h - PTX with an instrumented copy of each kernel.
  *
- * The module stays as it is, and NAME__sonde is added for each kernel NAME whose accesses can be followed. The module may be loaded
+ * The module stays as it is, or loses its kernels, and NAME__sonde is added for each kernel NAME whose accesses can be followed. The module may be loaded
  * beside the program's own: the variables that a copy names are those to which it is given pointers. It takes parameters more, behind
  * the kernel's own: of the plans COUNTS and VALUES the address of the launch's area (plan.h), 128-byte aligned, of which each
  * multiprocessor (%smid) has a part; behind it, of SONDE_PLAN_SETS and where the kernel writes through pointers that are parameters, an
@@ -88,8 +88,9 @@ struct sonde_ptx_guessed {
 };
 struct sonde_ptx_guessed sonde__ptx_guessed(const struct sonde_ptx_access *a, const struct sonde_ptx_guess *guess);
 
-/* The whole module anew. 0 or SONDE_ENOMEM; to be released in each case. */
-int sonde__ptx_rewrite(const struct sonde_ptx *p, uint32_t plan, struct sonde_ptx_text *out);
+/* The whole module, and copies of all its kernels; or of one kernel (`only`, not NULL) the copy, and of the module what is no kernel. 0 or
+ * SONDE_ENOMEM; to be released in each case. */
+int sonde__ptx_rewrite(const struct sonde_ptx *p, const struct sonde_ptx_function *only, uint32_t plan, struct sonde_ptx_text *out);
 void sonde__ptx_text_release(struct sonde_ptx_text *t);
 
 #endif

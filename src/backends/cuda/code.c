@@ -1,8 +1,9 @@
 /* code.c - the PTX of what the program loads, and an instrumented copy of each kernel that is launched (--values).
  *
- * The program's modules stay as they are. At the first launch of a kernel of a module, its PTX with all copies becomes a library
- * of ours; so its variables are others than the program's, and a copy that names some is given pointers to those. A kernel whose
- * copy needs more than a block may have stays as it is.
+ * The program's modules stay as they are. At the first launch of a kernel its copy, with what of its module is no kernel, becomes a
+ * library of ours: what is not launched is not compiled, and the driver keeps what it has compiled for the next run. So the library's
+ * variables are others than the program's, and a copy that names some is given pointers to those. A kernel whose copy needs more than
+ * a block may have stays as it is.
  *
  * Locks: code.lock, of images and of making kernels; launches that are known take none.
  */
@@ -24,10 +25,10 @@ struct image {
     bool parsed, read; /* it has been tried; and there is `ptx` */
     struct sonde_image_ptx code;
     struct sonde_ptx ptx;
-    struct {
-        bool made;     /* it has been tried */
-        CUlibrary library; /* NULL: the driver cannot */
-    } twins[2];        /* with copies that do not guess, that do */
+    struct twin {
+        bool made;        /* it has been tried */
+        CUkernel kernel;  /* NULL: the driver cannot */
+    } (*twins)[2];        /* of each function in `ptx`: copies that do not guess, and that do; NULL: no memory */
 };
 
 static struct {
@@ -107,25 +108,43 @@ static bool read_image(struct image *i)
 {
     if (!i->parsed)
         i->read = i->code.text && !sonde__ptx_read(&i->ptx, i->code.text, i->code.bytes);
+    if (!i->parsed && i->read)
+        i->twins = sonde__memory_get(i->ptx.function_count * sizeof *i->twins);
     i->parsed = true;
     return i->read;
 }
 
-/* Under code.lock. The copies that guess are a library of their own: many kernels need the others only, or these. */
-static CUlibrary make_twins(struct image *i, bool guesses)
+/* Under code.lock. The copies that guess are libraries of their own: many kernels need the others only, or these. */
+static CUkernel twin_new(struct image *i, const struct sonde_ptx_function *f, bool guesses)
 {
+    char name[NAME_MAX_BYTES];
     struct sonde_ptx_text text;
-    if (i->twins[guesses].made)
-        return i->twins[guesses].library;
-    i->twins[guesses].made = true;
-    const int rc = sonde__ptx_rewrite(&i->ptx, sonde__cuda_twins.plan | (guesses ? SONDE_PLAN_GUESSES : 0u), &text);
-    if (!rc && sonde__cuda_twins.cuLibraryLoadData(&i->twins[guesses].library, text.text, NULL, NULL, 0, NULL, NULL, 0) != CUDA_SUCCESS) {
-        i->twins[guesses].library = NULL;
-        sonde_note(guesses ? "values: the driver cannot compile copies of a module that guess: frequent values and lines of its kernels are not found"
-                           : "values: the driver cannot compile the instrumented copy of a module: its kernels are not looked at");
-    }
+    CUlibrary library;
+    CUkernel twin = NULL;
+    if (f->name.bytes + sizeof SUFFIX > sizeof name)
+        return NULL;
+    memcpy(name, i->ptx.text + f->name.at, f->name.bytes);
+    memcpy(name + f->name.bytes, SUFFIX, sizeof SUFFIX);
+    const int rc = sonde__ptx_rewrite(&i->ptx, f, sonde__cuda_twins.plan | (guesses ? SONDE_PLAN_GUESSES : 0u), &text);
+    if (!rc && sonde__cuda_twins.cuLibraryLoadData(&library, text.text, NULL, NULL, 0, NULL, NULL, 0) != CUDA_SUCCESS)
+        sonde_note(guesses ? "values: the driver cannot compile the copies of some kernels that guess: their frequent values and lines are not found"
+                           : "values: the driver cannot compile the instrumented copies of some kernels: they are not looked at");
+    else if (!rc && sonde__cuda_twins.cuLibraryGetKernel(&twin, library, name) != CUDA_SUCCESS)
+        twin = NULL;
     sonde__ptx_text_release(&text);
-    return i->twins[guesses].library;
+    return twin;
+}
+
+/* Under code.lock. */
+static CUkernel twin_of(struct image *i, const struct sonde_ptx_function *f, bool guesses)
+{
+    struct twin *t = i->twins ? &i->twins[f - i->ptx.functions][guesses] : NULL;
+    if (!t)
+        return NULL;
+    if (!t->made)
+        t->kernel = twin_new(i, f, guesses);
+    t->made = true;
+    return t->kernel;
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------ */
@@ -162,18 +181,6 @@ static const struct sonde_ptx_function *function_of(const struct sonde_ptx *p, c
     return NULL;
 }
 
-/* Under code.lock. */
-static CUkernel twin_of(struct image *i, const struct sonde_ptx_span name, bool guesses)
-{
-    char room[NAME_MAX_BYTES];
-    CUkernel twin = NULL;
-    if (name.bytes + sizeof SUFFIX > sizeof room || !make_twins(i, guesses))
-        return NULL;
-    memcpy(room, i->ptx.text + name.at, name.bytes);
-    memcpy(room + name.bytes, SUFFIX, sizeof SUFFIX);
-    return sonde__cuda_twins.cuLibraryGetKernel(&twin, i->twins[guesses].library, room) == CUDA_SUCCESS ? twin : NULL;
-}
-
 /* Why it stays plain; NONE: `k` has all that is needed. */
 static enum sonde_value_missed examine(struct sonde_cuda_kernel *k, struct image *i, const char *name)
 {
@@ -196,7 +203,7 @@ static enum sonde_value_missed examine(struct sonde_cuda_kernel *k, struct image
         return SONDE_VALUE_MISSED_VARIABLE;
     for (int guesses = sonde__cuda_twins.fine; guesses >= 0; guesses--) { /* the other when it is needed */
         k->made[guesses] = true;
-        k->twin[guesses] = twin_of(i, k->function->name, guesses);
+        k->twin[guesses] = twin_of(i, k->function, guesses);
         if (k->twin[guesses])
             return SONDE_VALUE_MISSED_NONE;
     }
@@ -259,7 +266,7 @@ CUkernel sonde__cuda_twin(struct sonde_cuda_kernel *k, bool guesses)
     sonde__lock(&code.lock);
     sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
     if (!k->made[guesses])
-        k->twin[guesses] = twin_of(k->image, k->function->name, guesses);
+        k->twin[guesses] = twin_of(k->image, k->function, guesses);
     atomic_store_explicit(&k->made[guesses], true, memory_order_release);
     sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
     sonde__unlock(&code.lock);

@@ -87,7 +87,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s:%u: %s\n", argv[1], p.line, p.why ? p.why : "out of memory");
         return 1;
     }
-    if (sonde__ptx_rewrite(&p, (uint32_t)atoi(argv[3]), &made) || fwrite(made.text, 1, made.bytes, out) != made.bytes)
+    const struct sonde_ptx_function *only = NULL;
+    for (uint32_t f = 0; argc > 4 && f < p.function_count; f++)
+        if (strlen(argv[4]) == p.functions[f].name.bytes && !memcmp(p.text + p.functions[f].name.at, argv[4], p.functions[f].name.bytes))
+            only = &p.functions[f];
+    if ((argc > 4 && !only) || sonde__ptx_rewrite(&p, only, (uint32_t)atoi(argv[3]), &made) || fwrite(made.text, 1, made.bytes, out) != made.bytes)
         return 1;
     fclose(out);
     for (uint32_t f = 0; f < p.function_count; f++) {

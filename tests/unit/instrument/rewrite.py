@@ -395,6 +395,23 @@ def digest(words):
     return [h0 & M64, h1 & M64]
 
 
+def alone(rewrite, plain, folder):
+    """The copy of one kernel is the same without the module's kernels, and all that it needs is there."""
+    text, kernels, *_ = rewritten(rewrite, plain, COUNTS | VALUES, folder)
+    copies = {part.split("(")[0]: part for part in text.split(".entry ")[1:]}
+    for name in kernels:
+        one = os.path.join(folder, "one.ptx")
+        subprocess.run([rewrite, os.path.join(folder, "before.ptx"), one, str(COUNTS | VALUES), name], stdout=subprocess.DEVNULL, check=True)
+        with open(one) as file:
+            parts = file.read().split(".entry ")[1:]
+        assert [part.split("(")[0] for part in parts] == [name + "__sonde"], f"{name}: {[part.split('(')[0] for part in parts]}"
+        body = lambda part: part[:part.index("\nret;\n}\n")]
+        assert body(parts[0]) == body(copies[name + "__sonde"]), name
+        if PTXAS:
+            subprocess.run([PTXAS, "-arch=sm_90", one, "-o", os.path.join(folder, "one.cubin")], check=True)
+    print(f"{len(kernels)} copies alone")
+
+
 def compare_kernels(rewrite, folder):
     """The kernels that copy and compare, on random memory."""
     path = os.path.join(folder, "compare.ptx")
@@ -467,6 +484,8 @@ def main():
     assert older != odd and types_older != types
     with tempfile.TemporaryDirectory(prefix="sonde-ptx-") as folder:
         compare_kernels(rewrite, folder)
+        alone(rewrite, nvcc, folder)
+        alone(rewrite, odd, folder)
         for plain, known in ((nvcc, set()), (types, set()), (types_older, set()), (odd, {"twice", "only_shared", "calls", "textures", "many_declarations"}), (older, {"twice", "only_shared", "calls", "textures", "many_declarations"})):
             for plan in (VALUES, COUNTS | VALUES) if plain is types_older else (COUNTS, VALUES, COUNTS | VALUES, COUNTS | VALUES | GUESSES):
                 text, kernels, others, _, variables = rewritten(rewrite, plain, plan, folder)
