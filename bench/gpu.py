@@ -27,12 +27,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(ROOT, "tests", "gpu"))
 import gpu_rounds  # noqa: E402
+import gpu_values  # noqa: E402
 import harness  # noqa: E402
 
-SHARES = {"loads": 0.62, "launches": 0.10, "graph": 0.11, "memory": 0.07, "values": 0.10, "samples": 0.70}
+SHARES = {"loads": 0.62, "launches": 0.10, "graph": 0.11, "memory": 0.07, "values": 0.30, "samples": 0.70}
 USUAL = ("loads", "launches", "graph", "memory", "values")
-VALUES = {"sonde: no values": (), "--values": ("--values",), "--values=fine": ("--values=fine",), "--values=all": ("--values=all",),
-          "--values=fine --values-sample=1/20": ("--values=fine", "--values-sample=1/20")}
 FLOORS = {"CUPTI: kernels, copies, sets": "activities", "minimal interceptor": "interceptor"}
 NOTHING, INTERCEPTOR, ACTIVITIES = "nothing", "minimal interceptor", "CUPTI: kernels, copies, sets"
 TRACE, NATIVE, PROFILE = "sonde: trace, native and Python", "sonde: trace, native only", "sonde: profile, native and Python"
@@ -440,21 +439,7 @@ class Bench:
     # ---- values -----------------------------------------------------------------------------------------------------------
 
     def values(self, seconds):
-        """What launches cost that are looked at, compiling not included."""
-        kinds = ("add", "stencil", "gather")
-        self.say("## Kernels looked at for their values\n")
-        self.say("Each writes 64 MB; 200 launches. × of the same without Sonde.\n")
-        self.say("| Recorded with | " + " | ".join(kinds) + " |\n|---|" + "---|" * len(kinds))
-        found = {}
-        for kind in kinds:
-            plain = [self.launch, "kernels", kind, "200"]
-            variants = {NOTHING: lambda plain=plain: self.number(plain)}
-            for name, options in VALUES.items():
-                variants[name] = lambda plain=plain, options=options: self.number(self.record(plain, "--cpu", "0", *options))
-            found[kind] = self.rounds(f"values of {kind}", variants, set(variants), seconds / len(kinds), 7)
-        for name in VALUES:
-            self.say(f"| {name} | " + " | ".join(self.cell(self.ratio(found[kind], name, NOTHING, "ns")) for kind in kinds) + " |")
-        self.say()
+        gpu_values.run(self, seconds, NOTHING)
 
     # ---- memory ---------------------------------------------------------------------------------------------------------
 
