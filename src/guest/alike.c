@@ -54,12 +54,22 @@ bool sonde__alike_written(struct sonde_alike *a, const struct sonde_alike_state 
     if (one) {
         one->of = *now;
         one->hashed = false;
+        one->compared.object = 0;
         one->writes++;
     }
     if (due && other && other->of.bytes == now->bytes && other->of.group == now->group)
         *partner = other->of;
     sonde__unlock(&a->lock);
     return due;
+}
+
+void sonde__alike_compared(struct sonde_alike *a, const struct sonde_alike_pair *pair)
+{
+    sonde__lock(&a->lock);
+    struct sonde_alike_known *one = known_of(a, pair->one.object);
+    if (one && one->of.version == pair->one.version)
+        one->compared = pair->other;
+    sonde__unlock(&a->lock);
 }
 
 void sonde__alike_hashed(struct sonde_alike *a, const struct sonde_alike_state *of, const uint64_t hash[2])
@@ -74,7 +84,8 @@ void sonde__alike_hashed(struct sonde_alike *a, const struct sonde_alike_state *
     }
     if (one)
         one->partner = other ? other->of.object : 0;
-    if (now && other && a->pairs < SONDE_ALIKE_PAIRS)
+    const bool compared = now && other && one->compared.object == other->of.object && one->compared.version == other->of.version;
+    if (now && other && !compared && a->pairs < SONDE_ALIKE_PAIRS)
         a->pair[a->pairs++] = (struct sonde_alike_pair){*of, other->of};
     sonde__unlock(&a->lock);
 }

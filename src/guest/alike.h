@@ -36,6 +36,7 @@ struct sonde_alike {
         uint64_t hash[2];
         bool there, hashed; /* it is not being freed; `hash` is of these contents */
         uint32_t partner;   /* the object that it was like; 0 none */
+        struct sonde_alike_state compared; /* with this one already, without waiting for its hash; `object` 0: with none */
         uint32_t writes;
         uint32_t held;      /* comparisons that are being enqueued */
     } known[SONDE_ALIKE_MAX];
@@ -45,6 +46,8 @@ struct sonde_alike {
 
 /* An operation wrote all that `now` says. Is it to be hashed? Then `partner` is what it was like before, or none. */
 bool sonde__alike_written(struct sonde_alike *a, const struct sonde_alike_state *now, struct sonde_alike_state *partner);
+/* The comparison of these contents with those of its partner is enqueued: they are no pair once more when the hash is known. */
+void sonde__alike_compared(struct sonde_alike *a, const struct sonde_alike_pair *pair);
 void sonde__alike_hashed(struct sonde_alike *a, const struct sonde_alike_state *of, const uint64_t hash[2]);
 /* A pair of the group, at least one object of which is still as it was; false: there is none. */
 bool sonde__alike_next(struct sonde_alike *a, uint64_t group, struct sonde_alike_pair *pair);

@@ -145,10 +145,11 @@ static void collect(struct sonde_cuda_jobs *j)
 /* ---- in a stream ----------------------------------------------------------------------------------------- */
 
 /* `key` 0: in ours, where nothing orders it with what else is done to the objects: they are held until it is over. */
-static void compare(struct sonde_cuda_place *p, CUstream stream, uint64_t key, const struct sonde_alike_pair *pair)
+/* True: it is enqueued. */
+static bool compare(struct sonde_cuda_place *p, CUstream stream, uint64_t key, const struct sonde_alike_pair *pair)
 {
     if (!sonde__alike_hold(&alike, pair))
-        return;
+        return false;
     struct job *job = job_get(p->jobs);
     if (job) {
         job->compares = true;
@@ -161,6 +162,7 @@ static void compare(struct sonde_cuda_place *p, CUstream stream, uint64_t key, c
         sonde__alike_release(&alike, pair);
     if (job && !made)
         job_put(p->jobs, job);
+    return made;
 }
 
 void sonde__cuda_duplicates_check(struct sonde_cuda_place *p, CUstream stream, uint64_t key)
@@ -179,8 +181,8 @@ void sonde__cuda_duplicates_after(struct sonde_cuda_place *p, CUstream stream, u
         .one = {.handle = t->address, .group = p->uid, .bytes = t->bytes, .version = t->version, .object = t->object, .operation = operation}};
     if (!p->jobs || !t->whole || t->raced || !sonde__alike_written(&alike, &pair.one, &pair.other))
         return;
-    if (pair.other.object)
-        compare(p, stream, key, &pair);
+    if (pair.other.object && compare(p, stream, key, &pair))
+        sonde__alike_compared(&alike, &pair);
     struct job *job = job_get(p->jobs);
     if (!job)
         return;

@@ -143,14 +143,14 @@ bool sonde__cl_duplicates_under_way(const struct sonde_cl_values *v)
 
 /* ---- in the queue ---------------------------------------------------------------------------------------------- */
 
-/* Nothing is done where one of them was written or is being released. */
-static void compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, const struct sonde_alike_pair *pair)
+/* Nothing is done where one of them was written or is being released. True: it is enqueued. */
+static bool compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, const struct sonde_alike_pair *pair)
 {
     const cl_mem mems[2] = {(cl_mem)(uintptr_t)pair->one.handle, (cl_mem)(uintptr_t)pair->other.handle};
     struct job *job = job_get(v, false, pair);
     bool kept[2] = {false, false}, done = false;
     if (!job)
-        return;
+        return false;
     if (sonde__alike_hold(&alike, pair)) {
         for (int i = 0; i < 2; i++)
             kept[i] = real->clRetainMemObject(mems[i]) == CL_SUCCESS;
@@ -162,6 +162,7 @@ static void compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_c
         if (kept[i])
             real->clReleaseMemObject(mems[i]);
     start(job, done);
+    return done;
 }
 
 bool sonde__cl_duplicates_any(void)
@@ -209,8 +210,8 @@ void sonde__cl_duplicates_after(const struct sonde_cl_enqueue *enqueue, struct s
                                                 .operation = operation}};
         if (!bytes || (writer && writer != enqueue->queue) || !sonde__alike_written(&alike, &pair.one, &pair.other))
             continue;
-        if (pair.other.object)
-            compare(real, v, queue, &pair);
+        if (pair.other.object && compare(real, v, queue, &pair))
+            sonde__alike_compared(&alike, &pair);
         hash(real, v, queue, &pair);
     }
 }

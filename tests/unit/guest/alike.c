@@ -90,6 +90,32 @@ static void test_partner(void **state)
     assert_true(is_pair(1, 2, 1));
 }
 
+/* What was compared at once is not compared again when its hash is known, unless the partner is another by then. */
+static void test_partner_compared(void **state)
+{
+    (void)state;
+    struct sonde_alike_pair pair, again;
+    put(1, same, 8, 1);
+    put(2, same, 8, 1);
+    assert_true(is_pair(1, 2, 1));
+    pair.one = write_to(2, 8, 1);
+    assert_true(sonde__alike_written(&alike, &pair.one, &pair.other));
+    assert_int_equal(pair.other.object, 1);
+    sonde__alike_compared(&alike, &pair);
+    sonde__alike_hashed(&alike, &pair.one, same);
+    assert_false(sonde__alike_next(&alike, 1, &again));
+    put(1, same, 8, 1); /* with which 2 was not compared */
+    assert_true(is_pair(1, 1, 2));
+    pair.one = write_to(2, 8, 1);
+    assert_true(sonde__alike_written(&alike, &pair.one, &pair.other));
+    sonde__alike_compared(&alike, &pair);
+    put(1, same, 8, 1);
+    while (sonde__alike_next(&alike, 1, &again))
+        ;
+    sonde__alike_hashed(&alike, &pair.one, same);
+    assert_true(is_pair(1, 2, 1));
+}
+
 static void test_not_all_are_hashed(void **state)
 {
     (void)state;
@@ -126,6 +152,7 @@ int main(void)
         cmocka_unit_test_setup(test_pairs, setup),
         cmocka_unit_test_setup(test_what_was_written_since, setup),
         cmocka_unit_test_setup(test_partner, setup),
+        cmocka_unit_test_setup(test_partner_compared, setup),
         cmocka_unit_test_setup(test_not_all_are_hashed, setup),
         cmocka_unit_test_setup(test_held, setup),
     };
