@@ -3,6 +3,7 @@
  * case: user-event user => kernel=8 read=1
  * case: failed-wait-list negative => kernel=8
  * case: failed-wait-list-values negative => kernel=8; record=--values
+ * case: failed-wait-lists-values failing => kernel=400; record=--values
  * case: across-queues-values across => kernel=40 read=1; record=--values
  * case: queues-released-values released => kernel=500; record=--values
  * case: released-with-user-event-values released-user => kernel=20; record=--values
@@ -158,6 +159,13 @@ int main(int argc, char **argv)
     if (strncmp(kind, "released", 8) == 0) {
         released(kind[8] != '\0');
         return 0;
+    }
+    if (strcmp(kind, "failing") == 0) {
+        for (int i = 0; i < 50; i++) {
+            CLP(g.queue = clCreateCommandQueue(g.context, g.device, 0, &status));
+            user(-5);
+        }
+        return 0; /* as below */
     }
     if (strcmp(kind, "negative") == 0 || strcmp(kind, "ooo-negative") == 0) {
         user(-5);

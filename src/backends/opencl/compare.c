@@ -251,7 +251,7 @@ static bool finish(struct sonde_cl_job *one)
     const cl_event all[] = {job->copied, job->marked_none, job->marked_some, job->fetched, job->compared, job->done};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
-            real->clReleaseEvent(all[i]);
+            sonde__cl_event_over(all[i], status);
     if (job->slot)
         sonde__cl_order_put(job->slot);
     return true;

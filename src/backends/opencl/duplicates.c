@@ -118,9 +118,9 @@ static bool finish(struct sonde_cl_job *one)
         sonde__alike_hashed(&alike, &job->of.one, sum);
     else if (job->done && status == CL_COMPLETE && sum[0] == job->of.one.bytes)
         sonde_value_duplicate(job->of.one.operation, job->of.one.object, job->of.other.object, job->of.one.bytes);
-    real->clReleaseEvent(job->computed);
+    sonde__cl_event_over(job->computed, status);
     if (job->done)
-        real->clReleaseEvent(job->done);
+        sonde__cl_event_over(job->done, status);
     return true;
 }
 

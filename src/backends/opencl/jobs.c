@@ -79,6 +79,12 @@ void sonde__cl_jobs_wait(struct sonde_cl_jobs *jobs)
     }
 }
 
+void sonde__cl_event_over(cl_event event, cl_int status)
+{
+    if (status >= CL_COMPLETE)
+        sonde__cl_target(event)->clReleaseEvent(event);
+}
+
 void sonde__cl_jobs_forget(struct sonde_cl_jobs *jobs)
 {
     *jobs = (struct sonde_cl_jobs){.bytes = jobs->bytes, .most = jobs->most};

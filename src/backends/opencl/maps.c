@@ -46,7 +46,7 @@ static void settle(struct mapping *m)
     const cl_icd_dispatch *real = sonde__cl_target(m->copied);
     if (real->clGetEventInfo(m->copied, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) == CL_SUCCESS && status > CL_COMPLETE)
         return;
-    real->clReleaseEvent(m->copied);
+    sonde__cl_event_over(m->copied, status);
     m->copied = NULL;
 }
 

@@ -288,11 +288,16 @@ void sonde__cl_order_unseen(const struct sonde_cl_enqueue *enqueue, uint32_t obj
 
 /* ---- around an operation ------------------------------------------------------------------------------------------ */
 
+static cl_int status_of(cl_event event)
+{
+    cl_int status = CL_QUEUED;
+    return sonde__cl_target(event)->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) == CL_SUCCESS ? status : CL_INVALID_EVENT;
+}
+
 /* Failed is over, too. */
 static bool is_over(cl_event event)
 {
-    cl_int status = CL_QUEUED;
-    return event && (sonde__cl_target(event)->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) != CL_SUCCESS || status <= CL_COMPLETE);
+    return event && status_of(event) <= CL_COMPLETE;
 }
 
 void sonde__cl_order_settle(void)
@@ -305,8 +310,9 @@ void sonde__cl_order_settle(void)
         sonde__unlock(&order.lock);
         if (!event)
             continue;
-        if (is_over(event))
-            sonde__cl_target(event)->clReleaseEvent(event);
+        const cl_int status = status_of(event);
+        if (status <= CL_COMPLETE)
+            sonde__cl_event_over(event, status);
         else
             keep(event, queue);
     }

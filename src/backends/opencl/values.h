@@ -119,6 +119,9 @@ bool sonde__cl_jobs_under_way(struct sonde_cl_jobs *jobs, const struct sonde_cl_
 /* Until they are in nobody's hands: those of a thread that does not wait, or of this one, in a callback. Under the lock. */
 void sonde__cl_jobs_wait(struct sonde_cl_jobs *jobs);
 void sonde__cl_jobs_forget(struct sonde_cl_jobs *jobs);
+/* An event of ours that has this status, which is its last one. One that failed is never released: PoCL 3.1 says that an event failed before it has
+ * failed those that wait for it, and goes on to use it. */
+void sonde__cl_event_over(cl_event event, cl_int status);
 
 /* All of it was written before. It is being written, perhaps in part. */
 bool sonde__cl_values_defined(struct sonde_cl_mem *mem, uint64_t from, uint64_t to);
