@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Table 1 of ValueExpert's paper (ASPLOS 2022) with ten programs of Rodinia: which of its cells `sonde record --values=all` finds.
 
-    rodinia.py --sonde build/bin/sonde --out DIR [--work DIR] [--data DIR] [--source DIR] [--limit SECONDS] [--budget SECONDS] PROGRAMS [NAME...]
+    rodinia.py --sonde build/bin/sonde --out DIR [--work DIR] [--data DIR] [--source DIR] [--limit SECONDS] [--budget SECONDS] [--rounds N]
+               PROGRAMS [NAME...]
 
 PROGRAMS is a folder with the programs bfs, backprop, srad_v1, hotspot, pathfinder, cfd (euler3d), huffman, lavaMD, hotspot3D and
 streamcluster, with PTX, -lineinfo and -g. Their input is Rodinia's own where --data has the file (or the file.xz), else it is made here: as
@@ -19,6 +20,7 @@ import os
 import random
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -212,6 +214,10 @@ PROGRAMS = {
 # ---- running ----------------------------------------------------------------------------
 
 
+# What is timed with --rounds, and the options of `sonde record`.
+KINDS = {"record": [], "coarse": ["--values"], "fine": ["--values=fine"]}
+
+
 class Failed(Exception):
     """A program or a command of Sonde's went wrong; the text says how."""
 
@@ -276,13 +282,31 @@ class Program:
         return [{"object": o["name"], "site": o["site"], "array": array, **p}
                 for o in answer["objects"] for array in [self.array(o["site"])] for p in o["patterns"]]
 
-    def compare(self):
+    def prepare(self):
         shutil.rmtree(self.home, ignore_errors=True)
         os.makedirs(self.folder)
         result = {"name": self.name, "input": self.make_input(self.options, self.home)}
         self.inputs = self.written()
+        return result
+
+    def recorded(self, values):
+        return self.run([self.options.sonde, "record", *values, "-q", "-f", "-o", self.measurement, "--"])
+
+    def time(self):
+        """The first of each kind fills the caches of the driver and is not counted."""
+        result, seconds = self.prepare(), {kind: [] for kind in ("plain", *KINDS)}
+        for _ in range(self.options.rounds + 1):
+            seconds["plain"].append(self.run()[1])
+            for kind, values in KINDS.items():
+                seconds[kind].append(self.recorded(values)[1])
+        ratios = {kind: [of / plain for of, plain in zip(seconds[kind][1:], seconds["plain"][1:])] for kind in KINDS}
+        return {**result, "plain_s": round(statistics.median(seconds["plain"][1:]), 3), "seconds": seconds,
+                "times": {kind: statistics.median(of) for kind, of in ratios.items()}}
+
+    def compare(self):
+        result = self.prepare()
         first, second = self.run(), self.run()
-        recorded = self.run([self.options.sonde, "record", "--values=all", "-q", "-f", "-o", self.measurement, "--"])
+        recorded = self.recorded(["--values=all"])
         answer = self.values()
         rows = self.rows(answer)
         same = {key for key in first[0] if first[0][key] == second[0].get(key)}
@@ -347,6 +371,21 @@ def sum_up(results, left_out):
           f"{sum(c['found'] and bool(c['where_named']) for c in named)} there")
 
 
+def tell_times(result):
+    if "failed" in result:
+        print(f"{result['name']}: FAILED: {result['failed']}", flush=True)
+        return
+    print(f"{result['name']:<13} {result['plain_s']:.3f} s plain; " + ", ".join(f"{kind} × {of:.2f}" for kind, of in result["times"].items()), flush=True)
+
+
+def sum_up_times(results, left_out):
+    ran = [r["times"] for r in results if "times" in r]
+    for kind in KINDS if ran else ():
+        print(f"{kind}: program × {statistics.geometric_mean([of[kind] for of in ran]):.2f} (geometric mean), at most × {max(of[kind] for of in ran):.2f}")
+    if left_out:
+        print(f"left out: {', '.join(left_out)}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sonde", required=True, type=os.path.abspath)
@@ -356,6 +395,7 @@ def main():
     parser.add_argument("--source", type=os.path.abspath)
     parser.add_argument("--limit", type=float, default=60, help="end a program after so many seconds")
     parser.add_argument("--budget", type=float, default=110, help="begin no program after so many seconds")
+    parser.add_argument("--rounds", type=int, default=0, help="time each program so often in place of looking at its values")
     parser.add_argument("programs", type=os.path.abspath)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
@@ -369,14 +409,15 @@ def main():
             left_out.append(name)
             continue
         try:
-            results.append(Program(options, name).compare())
+            program = Program(options, name)
+            results.append(program.time() if options.rounds else program.compare())
         except (Failed, OSError, subprocess.TimeoutExpired) as error:
             results.append({"name": name, "failed": str(error)})
-        tell(results[-1])
-        with open(os.path.join(options.out, "rodinia.json"), "w", encoding="utf-8") as file:
+        (tell_times if options.rounds else tell)(results[-1])
+        with open(os.path.join(options.out, "rodinia-times.json" if options.rounds else "rodinia.json"), "w", encoding="utf-8") as file:
             json.dump(results, file, indent=1)
-    sum_up(results, left_out)
-    sys.exit(1 if any("failed" in r or r["different"] for r in results) else 0)
+    (sum_up_times if options.rounds else sum_up)(results, left_out)
+    sys.exit(1 if any("failed" in r or r.get("different") for r in results) else 0)
 
 
 if __name__ == "__main__":
