@@ -42,6 +42,8 @@ struct sonde_query_contexts { /* what is asked of the view profile alone; zeroed
 struct sonde_query_values { /* what is asked of the view values alone; zeroed: nothing, and it chooses */
     bool threshold_given;
     double threshold;        /* share of what was written from which on a pattern is shown */
+    bool mantissa_given;
+    unsigned mantissa;       /* bits of it that approximate values agree in */
     bool graph;              /* people see the value flow graph */
     bool vertex_given;
     uint32_t vertex;         /* of the graph: only its slice */

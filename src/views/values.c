@@ -218,7 +218,7 @@ static void say_values(struct sonde_text *text, const struct sonde_value_pattern
     if (p->narrower)
         sonde_text_format(text, ": %s would do", p->narrower);
     else
-        sonde_text_format(text, ": the same with %u bits of mantissa", SONDE_PATTERN_MANTISSA);
+        sonde_text_format(text, ": the same with %u bits of mantissa", p->mantissa);
 }
 
 static void cell_found(struct sonde_view_table *t, const struct sonde_value_pattern *p)
@@ -402,7 +402,7 @@ static int site_rows(const struct sonde_query *q, const struct sonde_value_site 
                      struct listed *unchanged, struct listed *accessed)
 {
     struct sonde_value_patterns found = {0};
-    const int rc = sonde_value_patterns_find(site, &found);
+    const int rc = sonde_value_patterns_find(site, q->values.mantissa_given ? q->values.mantissa : SONDE_PATTERN_MANTISSA, &found);
     if (!rc)
         object_row(list, q, site, threshold, &found);
     for (size_t k = 0; k < site->redundant.count && !rc; k++)
@@ -485,7 +485,7 @@ const struct sonde_view sonde_view_values = {
     .summary = "wasted values: operations that wrote what was there already, by object (record --values)",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&answer, &rows, &accesses, &sonde__values_flow, NULL},
-    .options = (const char *const[]){"threshold", "object", "graph", "vertex", "important", NULL},
+    .options = (const char *const[]){"threshold", "mantissa", "object", "graph", "vertex", "important", NULL},
     .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
     .make = make,
 };

@@ -18,7 +18,7 @@ def record(options, name, program=(), **env):
     shutil.rmtree(path, ignore_errors=True)
     env = {**os.environ, "SONDE_SANITIZER": os.path.join(options.programs, "libsanitizer-public.so"), **env}
     done = subprocess.run([options.sonde, "record", "-q", "-o", path, "--values=fine", "--values-engine=sanitizer",
-                           *(["--values-sample", "1/20"] if name == "sampled" else []), "--", os.path.join(options.programs, "patches-play"), *program],
+                           *([] if name == "sampled" else ["--values-sample", "1/1"]), "--", os.path.join(options.programs, "patches-play"), *program],
                           env=env, stdout=subprocess.PIPE, text=True, timeout=100, check=True)
 
     def view(what):
@@ -197,8 +197,8 @@ def main():
         require("what is to be installed", any("nvdisasm was not found: pip install" in n for n in notes(view)), True),
     ]
 
-    of_types = [("typed", "approximate", 128, 4, 1.0, "1 to 1.00003099: the same with 10 bits of mantissa"),
-                ("typed", "approximate", 256, 4, 1.0, "-3.00006294 to -3: the same with 10 bits of mantissa"),
+    of_types = [("typed", "approximate", 128, 4, 1.0, "1 to 1.00003099: the same with 14 bits of mantissa"),
+                ("typed", "approximate", 256, 4, 1.0, "-3.00006294 to -3: the same with 14 bits of mantissa"),
                 ("typed", "heavy_type", 256, 8, 1.0, "1 to inf: float would do"),
                 ("typed", "heavy_type", 256, 8, 1.0, "1.25 to 130: float would do"),
                 ("typed", "heavy_type", 512, 4, 1.0, "-3 to 117: int8_t would do")]

@@ -475,10 +475,12 @@ class Advice(Case):
         self.assertAlmostEqual(got["saving_ns"], 1000 * MS * 7 / 12, delta=1)
         self.assertEqual(got["frames"][0]["name"], "step")
         self.assertIn("of 1.00 s in 10 launches: 58.3 % of the bytes that they read and wrote hold one value, ", got["evidence"])
+        self.assertIn(", or fit a narrower type, most of these int8_t; ", got["evidence"])
         self.assertEqual(self.found(self.reads((zeros, four(STORE)), (any, four(LOAD))), "needless_bytes"), [])
         # On a line, all but a few: of those compared as many as of the others.
         got = self.one(self.reads((any, four(LOAD, checked=500, lined=490, slope=3)), (any, four(STORE))), "needless_bytes")
         self.assertAlmostEqual(got["saving_ns"], 490 * MS, delta=1)
+        self.assertIn(", or fit a narrower type; ", got["evidence"])
         self.assertEqual(self.found(self.reads((any, four(STORE, checked=500, lined=490, slope=3)), (any, four(LOAD))), "needless_bytes"), [])
         tenth = (124, 0, 0, 0, 0)  # 496 bytes of 4,496
         self.one(self.reads((tenth, four(LOAD)), (any, four(LOAD))), "needless_bytes")

@@ -50,16 +50,16 @@ class Values(Case):
         p.write(path)
         return path
 
-    def found(self, *accesses):
+    def found(self, *accesses, options=()):
         """(pattern, share, line, what is said of the values, exact) of the first object."""
-        answer = self.json(self.measure(*accesses), "values")
+        answer = self.json(self.measure(*accesses), "values", *options)
         patterns = [p for o in answer["objects"] if "first" in o["name"] for p in o["patterns"]]
         for p in patterns:
             self.assertEqual((p["operation"], p["operations"], p["called_from"]), ("work", 1, "step() main.py:7"))
         return [(p["pattern"], p["share"], p["line"], p["evidence"].split(": ", 1)[1], p["exact"]) for p in patterns]
 
-    def one(self, values, type, size):
-        found = self.found((0, values, type, size))
+    def one(self, values, type, size, options=()):
+        found = self.found((0, values, type, size), options=options)
         self.assertLessEqual(len(found), 1)
         for pattern in found:
             self.assertEqual(pattern[1:3], (1.0, "work.cu:10"))
@@ -98,6 +98,15 @@ class Values(Case):
         self.assertIsNone(self.one([0.9999, 1.0001], FLOAT, 4))  # not with their mantissas cut
         self.assertIsNone(self.one([1.0, 1.01], FLOAT, 4))
         self.assertIsNone(self.one([1.0001, 1.0002, NAN], FLOAT, 4))
+
+    def test_bits_of_the_mantissa(self):
+        for values, type, size, bits in (([1 + k * 2.0**-23 for k in range(8)], FLOAT, 4, 20), ([1 + k * 2.0**-52 for k in range(64)], FLOAT, 8, 46),
+                                         ([320.0, 331.7, 340.0], FLOAT, 4, 3), ([-0.1875, -0.125], FLOAT, 4, 0)):
+            asked = ("--mantissa", str(bits))
+            self.assertEqual(self.one(values, type, size, asked)[0], "approximate", bits)
+            self.assertRegex(self.one(values, type, size, asked)[1], f": the same with {bits} bits of mantissa$")
+            self.assertIsNone(self.one(values, type, size, ("--mantissa", str(bits + 1))), bits)
+        self.assertEqual(self.one([5e-7] * 3, FLOAT, 4), ("single_value", "all are 4.99999999e-07", True))  # not zero
 
     def test_accesses_of_one_object(self):
         # Together, where all match; else each alone, with its part of the elements; those of another object are no matter.

@@ -143,6 +143,12 @@ def case_sets(options):
         require(reason.startswith("what it wrote is not known" if mode == "coarse" else "its code has accesses or calls"), m.answer["coverage"])
 
 
+def case_overlap(options):
+    """Each byte counts once, however many have written it."""
+    (row,) = Measured(options).values["spread"]
+    require((row[1:4], row[4], row[5:7]) == ([0, 1, 1], 109, [109, 55]), row)
+
+
 def case_threshold(options):
     m = Measured(options, case="kernels")
     at_default = m.patterns()

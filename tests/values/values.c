@@ -30,6 +30,7 @@ static const char text[] =
     "kernel void copies(global const int *a, global int *b, local int *t) { event_t e = async_work_group_copy(t, a, 100, 0); "
     "wait_group_events(1, &e); b[get_global_id(0)] = t[get_local_id(0)]; }\n"
     "kernel void either(global int *a, global int *b) { int i = get_global_id(0); global int *p = i % 4 ? a : b; if (i % 2 == 0) p[i / 2] = i % 8 ? 0 : 1; }\n"
+    "kernel void spread(global uchar *a, global const int *from, global const int *to) { int i = get_global_id(0); for (int k = from[i]; k < to[i]; k++) a[k] = k & 1; }\n"
     "kernel void paint(write_only image2d_t a) { write_imageui(a, (int2)(get_global_id(0), 0), (uint4)(1)); }\n"
     "kernel void stamp(read_only image2d_t a, write_only image2d_t b) { int2 at = (int2)(get_global_id(0), 1); write_imageui(b, at, read_imageui(a, at)); }\n";
 
@@ -172,6 +173,21 @@ static void sets(void)
     take(b, 4 * N);
     take(c, 4 * N);
     CL(clReleaseMemObject(part));
+}
+
+/* Eleven work-items write ranges of bytes that overlap: 109 bytes in all, of which the even ones are zero, as they were. */
+static void overlap(void)
+{
+    static const int from[] = {5, 10, 0, 40, 40, 41, 55, 100, 105, 90, 133}, to[] = {20, 25, 8, 41, 60, 59, 70, 120, 112, 104, 157};
+    cl_mem a = buffer(160), begin = buffer(sizeof from), end = buffer(sizeof to);
+    cl_kernel spread = kernel("spread");
+    put(begin, 0, from, sizeof from);
+    put(end, 0, to, sizeof to);
+    CL(clSetKernelArg(spread, 0, sizeof a, &a));
+    CL(clSetKernelArg(spread, 1, sizeof begin, &begin));
+    CL(clSetKernelArg(spread, 2, sizeof end, &end));
+    launch(spread, sizeof from / sizeof *from);
+    take(a, 160);
 }
 
 /* Reads `a` through a pointer that it might have written through. */
@@ -1230,6 +1246,7 @@ int main(int argc, char **argv)
         {"kernels", kernels},
         {"looks", looks},
         {"sets", sets},
+        {"overlap", overlap},
         {"missed", missed},
         {"images", images},
         {"fresh_images", fresh_images},

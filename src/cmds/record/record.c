@@ -39,7 +39,8 @@ static const struct sonde_option options[] = {
     {.name = "values-memory", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(values_bytes),
      .help = "device memory that --values may take (default: a quarter of the device's)"},
     {.name = "values-sample", .type = SONDE_OPTION_STRING, .argument = "N[/M]", .offset = AT(values_sample),
-     .help = "--values: of each kernel, by calling context and launch size, only the first N launches, or the first N of each M"},
+     .help = "--values: of each kernel, by calling context and launch size, only the first N launches, or the first N of each M "
+             "(default: all; 1/20 with --values-engine=sanitizer)"},
     {.name = "kernel", .type = SONDE_OPTION_STRING, .argument = "PATTERN", .offset = AT(values_kernel),
      .help = "--values: only kernels whose names in the code match; one or more shell patterns, separated by commas (read_*,*gemm*)"},
     {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(output),
@@ -196,11 +197,16 @@ static int end_like(int wait_status)
     return 128 + number; /* only when the signal does not end a process here */
 }
 
+/* A launch takes 20 times as long through Compute Sanitizer, and more: all of them are looked at only when that is asked for (1/1). */
+#define SAMPLE_OF_SANITIZER "1/20"
+
 /* "3", "1/20". */
 static bool read_sample(struct record_options *o)
 {
     char *end;
     const char *of;
+    if (!o->values_sample && o->engine)
+        o->values_sample = SAMPLE_OF_SANITIZER;
     if (!o->values_sample)
         return true;
     o->values_first = isdigit((unsigned char)*o->values_sample) ? strtoull(o->values_sample, &end, 10) : 0;

@@ -165,7 +165,7 @@ static struct report prepare(const struct report_options *o, const struct sonde_
             .complete = o->json,
             .min_percent = o->min_percent >= 0 ? o->min_percent : (o->json ? 0 : 1),
             .range = {.lanes = o->lane, .depth = o->depth > 0 ? (uint32_t)o->depth : 0},
-            .values = {.threshold_given = o->threshold >= 0, .threshold = o->threshold / 100, .object = o->object, .graph = o->graph, .vertex_given = o->vertex >= 0, .vertex = o->vertex > 0 ? (uint32_t)o->vertex : 0, .important = o->important},
+            .values = {.threshold_given = o->threshold >= 0, .threshold = o->threshold / 100, .mantissa_given = o->mantissa >= 0, .mantissa = o->mantissa > 0 ? (unsigned)o->mantissa : 0, .object = o->object, .graph = o->graph, .vertex_given = o->vertex >= 0, .vertex = o->vertex > 0 ? (uint32_t)o->vertex : 0, .important = o->important},
             .min_percent_given = o->min_percent >= 0,
             .limit_given = o->limit >= 0,
             .limit = o->limit >= 0 ? (uint32_t)o->limit : (o->json ? 0 : (view == *sonde_views ? DEFAULT_LIMIT : VIEW_LIMIT)),
@@ -205,6 +205,7 @@ static const char *misplaced(const struct report_options *o, const struct sonde_
         {"to", o->to},
         {"lane", o->lane},
         {"threshold", o->threshold >= 0},
+        {"mantissa", o->mantissa >= 0},
         {"object", o->object},
         {"graph", o->graph},
         {"vertex", o->vertex >= 0},
@@ -381,6 +382,9 @@ static const struct sonde_option options_table[] = {
     {.name = "threshold", .type = SONDE_OPTION_REAL, .argument = "PERCENT", .low = 0, .high = 100,
      .offset = offsetof(struct report_options, threshold),
      .help = "values: show operations that left PERCENT or more of what they wrote as it was (default 33; 0 with --object)."},
+    {.name = "mantissa", .type = SONDE_OPTION_INT, .argument = "BITS", .low = 0, .high = 52, .offset = offsetof(struct report_options, mantissa),
+     .help = "values: approximate are floating-point numbers that agree in sign, exponent and BITS or more of the mantissa (default 10: "
+             "a half's; 3: within an eighth)."},
     {.name = "object", .type = SONDE_OPTION_STRING, .argument = "NAME", .offset = offsetof(struct report_options, object),
      .help = "values: only data objects whose name contains NAME, with every operation that wrote them."},
     {.name = "graph", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, graph),
@@ -420,7 +424,7 @@ static const struct sonde_example examples[] = {
     {NULL, NULL},
 };
 
-static const struct report_options defaults = {.min_percent = -1, .limit = -1, .depth = -1, .by = -1, .threshold = -1, .vertex = -1};
+static const struct report_options defaults = {.min_percent = -1, .limit = -1, .depth = -1, .by = -1, .threshold = -1, .mantissa = -1, .vertex = -1};
 
 const struct sonde_command sonde_command_report = {
     .name = "report",

@@ -23,6 +23,7 @@ struct report_options { /* as they were given; -1 or NULL where not */
     const char *metric, *derive, *sort, *root;
     const char *from, *to, *lane; /* statistics */
     double threshold;       /* values: in percent */
+    int64_t mantissa;       /* values: bits; -1: not given */
     const char *object;     /* values */
     int graph;
     int64_t vertex;         /* -1: not given */

@@ -53,6 +53,7 @@ int sonde__find_add(struct sonde__find *f, const struct sonde__finding *more)
     sum->saving_ns += more->saving_ns;
     sum->sum += more->sum;
     sum->units = more->units;
+    sum->type = more->type ? more->type : sum->type;
     return 0;
 }
 
@@ -200,7 +201,8 @@ static int redundant(struct sonde__find *f, uint32_t process)
 
 /* [tree node]: bytes that kernels there read and wrote, and those of them that needed no memory. NULL: out of memory. */
 struct accessed {
-    double bytes, needless;
+    double bytes, needless, heavy; /* heavy: of one access, what the type would not have */
+    const char *type;
 };
 
 static struct accessed *sum_accessed(const struct sonde__find *f)
@@ -209,8 +211,15 @@ static struct accessed *sum_accessed(const struct sonde__find *f)
     for (size_t i = 0; i < f->values.sites.count && by_leaf; i++)
         for (size_t k = 0; k < f->values.sites.items[i].accesses.count; k++) {
             const struct sonde_value_accessed *a = &f->values.sites.items[i].accesses.items[k];
-            by_leaf[a->operation].bytes += (double)a->elements * a->element_bytes;
-            by_leaf[a->operation].needless += sonde_value_needless_bytes(a);
+            struct accessed *of = &by_leaf[a->operation];
+            const char *type = NULL;
+            const double needless = sonde_value_needless_bytes(a, &type);
+            of->bytes += (double)a->elements * a->element_bytes;
+            of->needless += needless;
+            if (type && needless > of->heavy) {
+                of->heavy = needless;
+                of->type = type;
+            }
         }
     return by_leaf;
 }
@@ -235,6 +244,7 @@ static int needless_bytes(struct sonde__find *f, uint32_t process)
                                  .count = row->count,
                                  .looked_at_ns = row->sum_ns,
                                  .saving_ns = (uint64_t)((double)row->sum_ns * of->needless / of->bytes),
+                                 .type = of->type,
                              });
     }
     free(by_leaf);
@@ -349,9 +359,9 @@ static void say_needless_bytes(const struct sonde__finding *f, struct sonde_text
     const struct words w = words_of(f);
     char share[SONDE_NUMBER_MAX];
     sonde_text_format(t, "of %s in %s launch%s: %s of the bytes that they read and wrote hold one value, follow from their index, or fit a narrower "
-                         "type; times are those of a run with --values",
+                         "type%s%s; times are those of a run with --values",
                       w.looked_at, w.count, f->count == 1 ? "" : "es",
-                      sonde_number_percent(share, (double)f->saving_ns, (double)f->looked_at_ns));
+                      sonde_number_percent(share, (double)f->saving_ns, (double)f->looked_at_ns), f->type ? ", most of these " : "", f->type ? f->type : "");
 }
 
 static void say_small_grid(const struct sonde__finding *f, struct sonde_text *t)

@@ -36,6 +36,7 @@ struct sonde__finding { /* what a rule found at one place */
     uint64_t count, bytes, looked_at_ns, saving_ns;
     double sum;         /* the rule's own: its sentence knows what */
     uint32_t units;     /* small_grid: multiprocessors of the device */
+    const char *type;   /* needless_bytes: the narrower type by which most bytes need not be; NULL: by none */
 };
 
 struct sonde__find {

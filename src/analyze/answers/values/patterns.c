@@ -128,13 +128,17 @@ static const char *narrower_of(const struct sonde_value_accessed *a, bool *exact
     return a->type == SONDE_ELEMENT_UNSIGNED || a->type == SONDE_ELEMENT_SIGNED ? narrower_integer(a) : NULL;
 }
 
-/* No infinity and no NaN, and all between two that agree in their first bits. */
-static bool is_approximate(const struct sonde_value_accessed *a)
+/* No infinity and no NaN, and all between two that agree in sign, exponent and `mantissa` bits or more: it gets how many. */
+static bool is_approximate(const struct sonde_value_accessed *a, unsigned *mantissa)
 {
     const struct layout l = layout_of(a);
     const uint64_t exponents = (1ull << l.exponent) - 1;
-    const unsigned cut = l.mantissa - SONDE_PATTERN_MANTISSA;
-    return sonde_value_is_real(a) && (a->any >> l.mantissa & exponents) != exponents && a->least >> cut == a->most >> cut;
+    const unsigned least = *mantissa;
+    if (!sonde_value_is_real(a) || (a->any >> l.mantissa & exponents) == exponents || a->least >> l.mantissa != a->most >> l.mantissa)
+        return false;
+    for (*mantissa = l.mantissa; a->least >> (l.mantissa - *mantissa) != a->most >> (l.mantissa - *mantissa);)
+        --*mantissa;
+    return *mantissa >= least;
 }
 
 /* Of those compared: how many of all are likely to match. */
@@ -151,9 +155,9 @@ static bool is_guessed(const struct sonde_value_guess *guess, double least)
 }
 
 /* One pattern, if the access matches it: kind NONE otherwise. A single value is also frequent and of a narrow type: that is not said. */
-static struct sonde_value_pattern pattern_of(const struct sonde_value_accessed *a, enum sonde_pattern kind)
+static struct sonde_value_pattern pattern_of(const struct sonde_value_accessed *a, enum sonde_pattern kind, unsigned mantissa)
 {
-    struct sonde_value_pattern p = {.kind = kind, .of = *a, .exact = true, .elements = a->elements};
+    struct sonde_value_pattern p = {.kind = kind, .of = *a, .exact = true, .elements = a->elements, .mantissa = mantissa};
     bool is = false;
     if (kind != SONDE_PATTERN_SINGLE_ZERO && (is_zero(a) || (is_single(a) && kind != SONDE_PATTERN_SINGLE_VALUE))) {
         p.kind = SONDE_PATTERN_NONE;
@@ -182,7 +186,7 @@ static struct sonde_value_pattern pattern_of(const struct sonde_value_accessed *
         }
         break;
     case SONDE_PATTERN_APPROXIMATE:
-        is = is_approximate(a);
+        is = is_approximate(a, &p.mantissa);
         break;
     default:
         break;
@@ -203,15 +207,18 @@ static unsigned bytes_of_type(const char *name)
     return types[i].bytes;
 }
 
-double sonde_value_needless_bytes(const struct sonde_value_accessed *a)
+double sonde_value_needless_bytes(const struct sonde_value_accessed *a, const char **narrower)
 {
     const bool reads = a->what == SONDE_ACCESS_LOAD;
     if (reads && (is_zero(a) || is_single(a)))
         return (double)a->elements * a->element_bytes;
-    const struct sonde_value_pattern line = pattern_of(a, SONDE_PATTERN_STRUCTURED), heavy = pattern_of(a, SONDE_PATTERN_HEAVY_TYPE);
+    const struct sonde_value_pattern line = pattern_of(a, SONDE_PATTERN_STRUCTURED, 0), heavy = pattern_of(a, SONDE_PATTERN_HEAVY_TYPE, 0);
     if (reads && line.kind != SONDE_PATTERN_NONE)
         return (double)line.elements * a->element_bytes;
-    return heavy.kind != SONDE_PATTERN_NONE ? (double)a->elements * (a->element_bytes - bytes_of_type(heavy.narrower)) : 0;
+    if (heavy.kind == SONDE_PATTERN_NONE)
+        return 0;
+    *narrower = heavy.narrower;
+    return (double)a->elements * (a->element_bytes - bytes_of_type(heavy.narrower));
 }
 
 /* ---- by operation ---------------------------------------------------------------------------------- */
@@ -255,7 +262,7 @@ static bool is_of_all(enum sonde_pattern kind, const struct sonde_value_accessed
 }
 
 /* The accesses of one operation, pattern by pattern: together where they are of one type and match together, else each. */
-static int find(const struct sonde_value_accessed *a, size_t count, struct sonde_value_patterns *out)
+static int find(const struct sonde_value_accessed *a, size_t count, unsigned mantissa, struct sonde_value_patterns *out)
 {
     struct sonde_value_accessed sum = a[0];
     bool alike = true;
@@ -265,12 +272,12 @@ static int find(const struct sonde_value_accessed *a, size_t count, struct sonde
         alike &= a[i].type == a[0].type && a[i].element_bytes == a[0].element_bytes;
     }
     for (unsigned kind = 0; kind < SONDE_PATTERN_NONE && !rc; kind++) {
-        const struct sonde_value_pattern all = pattern_of(&sum, kind);
+        const struct sonde_value_pattern all = pattern_of(&sum, kind, mantissa);
         const bool together = alike && all.kind != SONDE_PATTERN_NONE && is_of_all(kind, &sum, a, count);
         if (together)
             rc = add(out, all, (uint32_t)count, sum.elements);
         for (size_t i = 0; i < count && !together && !rc; i++)
-            rc = add(out, pattern_of(&a[i], kind), 1, sum.elements);
+            rc = add(out, pattern_of(&a[i], kind, mantissa), 1, sum.elements);
     }
     return rc;
 }
@@ -288,13 +295,13 @@ static int by_bytes(const void *left, const void *right)
     return a->kind < b->kind ? -1 : a->kind > b->kind;
 }
 
-int sonde_value_patterns_find(const struct sonde_value_site *site, struct sonde_value_patterns *out)
+int sonde_value_patterns_find(const struct sonde_value_site *site, unsigned mantissa, struct sonde_value_patterns *out)
 {
     int rc = 0;
     for (size_t from = 0, to; from < site->accesses.count && !rc; from = to) {
         for (to = from; to < site->accesses.count && site->accesses.items[to].operation == site->accesses.items[from].operation; to++)
             ;
-        rc = find(&site->accesses.items[from], to - from, out);
+        rc = find(&site->accesses.items[from], to - from, mantissa, out);
     }
     if (out->items.count)
         qsort(out->items.items, out->items.count, sizeof *out->items.items, by_bytes);

@@ -28,7 +28,7 @@ enum sonde_pattern {
 #define SONDE_PATTERN_COMMON   0.5 /* of the elements, and more, are one value where it is frequent */
 #define SONDE_PATTERN_LINED    0.9 /* of them, and more, lie on one line where they are structured */
 #define SONDE_PATTERN_POINTS   4u  /* elements that it takes for either */
-#define SONDE_PATTERN_MANTISSA 10u /* bits of it that approximate values agree in: those of a half */
+#define SONDE_PATTERN_MANTISSA 10u /* bits of it, and more, that approximate values agree in unless others are asked for: those of a half */
 
 /* Of one operation and the objects of a site: of all its accesses, or of one where not all of them match. */
 struct sonde_value_pattern {
@@ -38,19 +38,20 @@ struct sonde_value_pattern {
     uint64_t elements;            /* that match; of these accesses as many as of those compared */
     uint64_t all_elements;        /* of all accesses of the operation to these objects */
     const char *narrower;         /* heavy type: the type that would do; else NULL */
+    unsigned mantissa;            /* approximate: so many of its bits are the same in all */
     bool exact;
 };
 struct sonde_value_patterns { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_value_pattern) items; /* by bytes accessed, most first */
 };
 
-/* 0 or SONDE_ENOMEM; fini in either case. */
-int sonde_value_patterns_find(const struct sonde_value_site *site, struct sonde_value_patterns *out);
+/* `mantissa`: K of definition 3.8, the fewest bits that approximate values agree in. 0 or SONDE_ENOMEM; fini in either case. */
+int sonde_value_patterns_find(const struct sonde_value_site *site, unsigned mantissa, struct sonde_value_patterns *out);
 void sonde_value_patterns_fini(struct sonde_value_patterns *p);
 
 /* Of the bytes of one access, those that needed no memory: reads of one value or of what follows from the index, and what a narrower type
- * would not have. */
-double sonde_value_needless_bytes(const struct sonde_value_accessed *a);
+ * would not have: it is then in *narrower, which is left alone otherwise. */
+double sonde_value_needless_bytes(const struct sonde_value_accessed *a, const char **narrower);
 
 const char *sonde_pattern_name(enum sonde_pattern kind);
 /* Are its numbers floats? Else integers. */
