@@ -49,22 +49,36 @@ static uint64_t read_clock(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The thread's CPU time, now `cpu_ns`, up to which a sample stands for it. A timer is due after each period, the next tick finds
- * that, and the signal comes when the system call is over that the thread is in then. What was due later belongs to the next
- * sample: if this one took it, code that is in the kernel for long had the time of what runs before and after it
- * (docs/sampling.md, "What a sample is"). A perf event's signals come in user mode, and none of them late. */
-static uint64_t due_ns(const struct sonde_target *x, const struct sonde_thread *t, uint64_t cpu_ns)
+/* A period that is due is found by the next tick that finds the thread running, and the signal comes when the system call is over that
+ * the thread is in then. The kernel looks no more until the signal is taken, and starts with the next period from there. */
+
+/* Beside programs that want the same processor the thread may have run through several ticks of others since, or through none. */
+static uint64_t since_tick_ns(void)
+{
+    const uint64_t tick_ns = read_clock(CLOCK_MONOTONIC_COARSE), now_ns = read_clock(CLOCK_MONOTONIC);
+    return now_ns > tick_ns ? now_ns - tick_ns : 0;
+}
+
+/* The thread's CPU time, now `cpu_ns`, up to which a sample stands for it: when the timer was due last. After a system call what no tick
+ * would have found belongs to the next sample. If this one took it, code that is in the kernel for long had the time of what runs
+ * before and after it (docs/sampling.md, "What a sample is"). How late ticks find what is due is what they did in user mode, where
+ * the signal comes at once. A perf event's signals come in user mode, and none of them late. */
+static uint64_t due_ns(struct sonde_target *x, uint64_t cpu_ns, const ucontext_t *context)
 {
     const uint64_t first_ns = atomic_load_explicit(&x->due_ns, memory_order_relaxed), period_ns = sonde__sample_period_ns();
-    const uint64_t last_ns = atomic_load_explicit(&t->samples.cpu_ns, memory_order_relaxed);
+    const uint64_t before_ns = atomic_exchange_explicit(&x->signal_ns, cpu_ns, memory_order_relaxed);
     if (!first_ns || cpu_ns < first_ns)
         return cpu_ns;
-    const uint64_t tick_ns = read_clock(CLOCK_MONOTONIC_COARSE), now_ns = read_clock(CLOCK_MONOTONIC);
-    const uint64_t since_ns = now_ns > tick_ns ? now_ns - tick_ns : 0, found_ns = cpu_ns - (cpu_ns - first_ns) % period_ns;
-    if (found_ns + since_ns <= cpu_ns) /* it was due before that tick */
-        return found_ns;
-    const uint64_t missed = (found_ns + since_ns - cpu_ns + period_ns - 1) / period_ns * period_ns;
-    return found_ns >= missed + last_ns + period_ns / 2 ? found_ns - missed : found_ns; /* there was one */
+    const uint64_t last_ns = cpu_ns - (cpu_ns - first_ns) % period_ns;
+    uint64_t found_ns = before_ns < first_ns ? first_ns : before_ns - (before_ns - first_ns) % period_ns + period_ns;
+    found_ns = found_ns < last_ns ? found_ns : last_ns; /* this signal was for it */
+    if (!SONDE__IN_SYSTEM_CALL(context)) {
+        atomic_store_explicit(&x->late_ns, cpu_ns - found_ns, memory_order_relaxed);
+        return last_ns;
+    }
+    const uint64_t known_ns = atomic_load_explicit(&x->late_ns, memory_order_relaxed), late_ns = known_ns ? known_ns : since_tick_ns();
+    const uint64_t unseen = cpu_ns - last_ns < late_ns ? (late_ns - (cpu_ns - last_ns) + period_ns - 1) / period_ns * period_ns : 0;
+    return last_ns >= found_ns + unseen ? last_ns - unseen : found_ns;
 }
 
 void sonde__sample_deferred(struct sonde_thread *t, uint32_t node)
@@ -74,10 +88,10 @@ void sonde__sample_deferred(struct sonde_thread *t, uint32_t node)
         sonde__count(&t->samples.count.deferred, 1);
 }
 
-static void take(struct sonde_target *x, struct sonde_thread *t, const ucontext_t *context)
+static void take(struct sonde_thread *t, const ucontext_t *context, uint64_t begin_ns, uint64_t due_ns)
 {
     const struct sonde_place at = SONDE__PLACE_OF(context);
-    const uint64_t now = sonde_now_ns(), begin_ns = sonde__thread_cpu_ns();
+    const uint64_t now = sonde_now_ns();
     struct sonde_samples *s = &t->samples;
     sonde__handler = (struct sonde_handler){.on = true};
     uint32_t node = sonde__context_sample(t, &at);
@@ -88,7 +102,7 @@ static void take(struct sonde_target *x, struct sonde_thread *t, const ucontext_
         sonde__count(&s->count.lost, 1);
         sonde__monitor_wake(); /* it may have something to look up */
     } else {
-        sonde__sample_put(t, now, due_ns(x, t, begin_ns), node, 0);
+        sonde__sample_put(t, now, due_ns, node, 0);
     }
     const uint64_t own_ns = sonde__thread_cpu_ns() - begin_ns; /* not by ticks: the thread may have lost the processor in between */
     sonde__count(&s->count.own_ns, own_ns);
@@ -101,20 +115,21 @@ static void sample(struct sonde_target *x, const ucontext_t *context)
     if (flag == SONDE_FLAG_LOOK || atomic_load_explicit(&x->tid, memory_order_relaxed) != (int)syscall(SYS_gettid))
         return; /* a child's, or one from an earlier life of this number */
     struct sonde_thread *t = atomic_load_explicit(&x->thread, memory_order_acquire);
+    const uint64_t cpu_ns = sonde__thread_cpu_ns(), until_ns = due_ns(x, cpu_ns, context);
     if (!t) {
         if (!atomic_exchange(&x->wanted, true))
             sonde__monitor_wake();
     } else if (flag == SONDE_FLAG_OFF || atomic_load(&sonde__agent.closed)) {
-        atomic_store_explicit(&t->samples.cpu_ns, sonde__thread_cpu_ns(), memory_order_relaxed); /* what comes now belongs to no sample */
+        atomic_store_explicit(&t->samples.cpu_ns, cpu_ns, memory_order_relaxed); /* what comes now belongs to no sample */
     } else if (t->busy == SONDE_BUSY_CALL) {
         t->samples.waits_since_ns = sonde_now_ns();
-        t->samples.waits_cpu_ns = due_ns(x, t, sonde__thread_cpu_ns());
+        t->samples.waits_cpu_ns = until_ns;
         sonde__count(&t->samples.count.held, 1);
         atomic_fetch_or_explicit(&t->at_end, SONDE_AT_END_SAMPLE, memory_order_relaxed);
     } else if (t->busy) {
         sonde__count(&t->samples.count.lost, 1);
     } else {
-        take(x, t, context);
+        take(t, context, cpu_ns, until_ns);
     }
 }
 

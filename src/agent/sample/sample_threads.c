@@ -297,6 +297,8 @@ static bool arm_timer(struct sonde_target *x, int tid, uint64_t first_ns)
     event._sigev_un._tid = tid;
     if (syscall(SYS_timer_create, clock_of(tid), &event, &timer) != 0)
         return false;
+    atomic_store(&x->signal_ns, 0);
+    atomic_store(&x->late_ns, 0);
     atomic_store(&x->due_ns, due_ns); /* the handler may be first */
     if (syscall(SYS_timer_settime, timer, TIMER_ABSTIME, &times, NULL) != 0) {
         atomic_store(&x->due_ns, 0);

@@ -47,6 +47,8 @@ struct sonde_target {
     int fd;                 /* of its event */
     _Atomic int timer;
     _Atomic uint64_t due_ns; /* its thread's CPU time when the timer was due first; 0: there is none */
+    _Atomic uint64_t signal_ns; /* the same at its last signal; 0: there was none */
+    _Atomic uint64_t late_ns; /* how long the timer was due when a tick found it in user mode, the last time; 0: none has */
     uint64_t phase_ns;      /* CPU time of threads before it that its first sample stands in for */
     uint32_t next;          /* in its hash chain, or among the free */
     _Atomic uint32_t lane;  /* its thread's, once that has given its slot back; 0: it has not, or had none */

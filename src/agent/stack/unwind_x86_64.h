@@ -97,6 +97,12 @@ enum {
     SONDE__UC_RIP = 168,
 };
 
+/* Did the signal wait for the end of a system call? That leaves its return address in rcx; the address is of the call itself where it
+ * begins anew. */
+#define SONDE__IN_SYSTEM_CALL(context)                                                                       \
+    ((context)->uc_mcontext.gregs[REG_RCX] - (context)->uc_mcontext.gregs[REG_RIP] == 0 ||                   \
+     (context)->uc_mcontext.gregs[REG_RCX] - (context)->uc_mcontext.gregs[REG_RIP] == 2)
+
 /* Where they are in a ucontext, as the kernel gives it to a handler. */
 #define SONDE__PLACE_OF(context)                                                  \
     {(uintptr_t)(context)->uc_mcontext.gregs[REG_RIP],                            \
