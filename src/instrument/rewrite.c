@@ -2,7 +2,7 @@
  *
  * All that is added is reached through names that begin with sonde (PTX's own names have no such, and a program's C++ names
  * begin with _Z or are the program's kernels'). Counters are 32-bit registers of the thread; at its end those of the lanes that
- * end together are summed by halves, so that no sum overflows, and one lane adds the sum to the area.
+ * end together are summed, and one lane adds the sum to the area. One that is so large that a sum may overflow is added by its own lane.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -15,7 +15,6 @@
 #include "rewrite_copy.h"
 
 #define FIRST_ROOM 65536u
-#define REDUX_TARGET 80u /* redux.sync: PTX ISA 9.7.9.23, sm_80 and later */
 #define FREE_REGISTERS 64u /* of a thread: blocks of any size may have as many */
 #define SMALL_ITEMS    1000u
 #define NAN_BITS     0x7fc00000u
@@ -261,8 +260,7 @@ static void put_mark(struct copy *c, const struct sonde_ptx_access *a)
 
 /* ---- values: of each access the least and the most in registers of the thread, of doubles OR, too ------------------ */
 
-/* Executed at most once by a thread: no branch back spans it. Its count says whether it was. */
-static bool is_once(const struct copy *c, const struct sonde_ptx_access *a)
+bool sonde__ptx_is_once(const struct copy *c, const struct sonde_ptx_access *a)
 {
     return c->plan & SONDE_PLAN_COUNTS && !(a->flags & SONDE_PTX_IN_LOOP) && !(c->f->flags & SONDE_PTX_BRANCHES);
 }
@@ -285,7 +283,7 @@ static void put_start(struct copy *c, const struct sonde_ptx_access *a, uint32_t
     say(c->out, ".reg .%c%u %%sonde_l%u, %%sonde_h%u;\n", sonde__ptx_is_real(a) ? 'f' : 's', wide, k, k);
     if (has_bits(a) || has_flag(c, a))
         say(c->out, ".reg .b%u %%sonde_o%u;\nmov.b%u %%sonde_o%u, 0;\n", wide, k, wide, k);
-    if (is_once(c, a))
+    if (sonde__ptx_is_once(c, a))
         return;
     if (has_bits(a))
         say(c->out, "mov.f64 %%sonde_l%u, 0d7FF8000000000000;\nmov.f64 %%sonde_h%u, 0d7FF8000000000000;\n", k, k);
@@ -326,6 +324,28 @@ static void put_element(struct copy *c, const struct sonde_ptx_access *a, struct
         say(c->out, "mov.b32 %%sonde_vs, %%sonde_v;\n");
 }
 
+/* What is seldom needed of its guess: all elements again. */
+static void put_watch(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
+{
+    struct sonde_ptx_span s, last = {0};
+    uint32_t at = a->values.at, element = 0, number = 0;
+    if (!sonde__ptx_guess_watch(c, a, k))
+        return;
+    const bool line = sonde__ptx_guess_line(c, a, k);
+    for (; (s = next_value(c->p, &at, a->values.at + a->values.bytes)).bytes; element++)
+        if (!is_sink(c->p, s)) {
+            last = s;
+            number = element;
+            if (line) {
+                put_element(c, a, s);
+                sonde__ptx_guess_lined(c, a, k, element);
+            }
+        }
+    sonde__ptx_guess_open(c, k);
+    put_element(c, a, last);
+    sonde__ptx_guess_sample(c, a, k, number);
+}
+
 static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
     const bool wide = a->element_bytes == 8;
@@ -334,15 +354,12 @@ static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_
     const char *number = sonde__ptx_is_real(a) ? real : whole, *nan = sonde__ptx_is_real(a) && !wide && !has_flag(c, a) ? ".NaN" : "";
     const char type = sonde__ptx_is_real(a) ? 'f' : 's';
     const unsigned width = wide ? 64 : 32;
-    uint32_t element = 0, last = 0;
-    bool any = !is_once(c, a); /* something is in the registers already */
-    sonde__ptx_guess_elements(c, a, k);
-    for (struct sonde_ptx_span s; (s = next_value(c->p, &at, a->values.at + a->values.bytes)).bytes; element++) {
+    bool any = !sonde__ptx_is_once(c, a); /* something is in the registers already */
+    for (struct sonde_ptx_span s; (s = next_value(c->p, &at, a->values.at + a->values.bytes)).bytes;) {
         if (is_sink(c->p, s))
             continue;
         put_element(c, a, s);
-        sonde__ptx_guess_element(c, a, k, element);
-        last = element;
+        sonde__ptx_guess_element(c, a, k);
         if (has_bits(a))
             say(c->out, "or.b64 %%sonde_o%u, %%sonde_o%u, %%sonde_w;\n", k, k);
         if (has_flag(c, a))
@@ -353,7 +370,7 @@ static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_
             say(c->out, "mov.%c%u %%sonde_l%u, %s;\nmov.%c%u %%sonde_h%u, %s;\n", type, width, k, number, type, width, k, number);
         any = true;
     }
-    sonde__ptx_guess_sample(c, a, k, last);
+    put_watch(c, a, k);
 }
 
 /* The least (`letter` l) or the most (h) to `word`. A float becomes an integer that is ordered as floats are: sonde__plan_ordered. */
@@ -436,7 +453,7 @@ static void put_look(struct copy *c, const struct sonde_ptx_access *a, uint32_t 
 static void put_known(struct copy *c, uint32_t k)
 {
     say(c->out, "mov.u32 %%sonde_v, %%clock;\nand.b32 %%sonde_v, %%sonde_v, 240;\n");
-    if (c->p->target >= REDUX_TARGET)
+    if (c->p->target >= SONDE_PTX_REDUX_TARGET)
         say(c->out, "activemask.b32 %%sonde_vs;\nmov.u32 %%sonde_q0, %%lanemask_lt;\nand.b32 %%sonde_vs, %%sonde_vs, %%sonde_q0;\nor.b32 %%sonde_v, %%sonde_v, %%sonde_vs;\n");
     say(c->out, "setp.ne.u32 %%sonde_any, %%sonde_v, 0;\nsetp.eq.or.s32 %%sonde_any, %%sonde_x0, 0x7FFFFFFF, %%sonde_any;\n@%%sonde_any bra $sonde_seen%u;\n", k);
     for (unsigned n = 0; n < 2; n++) {
@@ -454,7 +471,7 @@ static void put_result(struct copy *c, const struct sonde_ptx_access *a, uint32_
     const unsigned bits = wide ? 64 : 32;
     const char *n = wide ? "n" : "q";
     put_news(c, a, k, sonde__ptx_shared_load(c));
-    if (is_once(c, a))
+    if (sonde__ptx_is_once(c, a))
         say(c->out, "setp.ne.and.u32 %%sonde_any, %%sonde_c%u, 0, %%sonde_any;\n", a->block);
     if (is_narrow_real(a)) /* what is known to have been found, with this or without it */
         say(c->out, "min.s32 %%sonde_v, %%sonde_q0, %%sonde_x0;\nmax.s32 %%sonde_vs, %%sonde_q1, %%sonde_x1;\n"
@@ -480,7 +497,7 @@ static uint32_t put_looks(struct copy *c, uint32_t k)
             say(c->out, any ? "or.pred %%sonde_some, %%sonde_some, %%sonde_any;\n" : "mov.pred %%sonde_some, %%sonde_any;\n");
             any = true;
         }
-    if (any && is_once(c, &a[first]))
+    if (any && sonde__ptx_is_once(c, &a[first]))
         say(c->out, "setp.ne.and.u32 %%sonde_some, %%sonde_c%u, 0, %%sonde_some;\n", a[first].block);
     if (any)
         say(c->out, "or.pred %%sonde_news, %%sonde_news, %%sonde_some;\n");
@@ -566,7 +583,7 @@ static uint32_t registers_of(const struct copy *c)
     for (uint32_t k = 0; k < c->f->accesses; k++) {
         const struct sonde_ptx_access *a = &c->p->accesses[c->f->first_access + k];
         if (sonde__ptx_has_values(c, a))
-            count += (is_once(c, a) && a->elements == 1 ? 1 : 2) * (a->element_bytes == 8 ? 2 : 1) + (has_bits(a) ? 2 : 0);
+            count += (sonde__ptx_is_once(c, a) && a->elements == 1 ? 1 : 2) * (a->element_bytes == 8 ? 2 : 1) + (has_bits(a) ? 2 : 0);
     }
     return count;
 }
@@ -636,23 +653,23 @@ static void put_prologue(struct copy *c)
 
 void sonde__ptx_lanes(struct copy *c)
 {
-    if (c->p->target >= REDUX_TARGET)
+    if (c->p->target >= SONDE_PTX_REDUX_TARGET)
         say(c->out, "activemask.b32 %%sonde_m;\nmov.u32 %%sonde_lo, %%lanemask_lt;\nand.b32 %%sonde_lo, %%sonde_lo, %%sonde_m;\n"
                     "setp.eq.u32 %%sonde_first, %%sonde_lo, 0;\n");
 }
 
 void sonde__ptx_sum(struct copy *c, const char *what, size_t at)
 {
-    if (c->p->target < REDUX_TARGET) { /* each its own */
+    if (c->p->target < SONDE_PTX_REDUX_TARGET) { /* each its own */
         say(c->out, "cvt.u64.u32 %%sonde_n, %s;\nsetp.ne.u64 %%sonde_any, %%sonde_n, 0;\n@%%sonde_any red.global.add.u64 [%%sonde_p+%zu], %%sonde_n;\n", what, at);
         return;
     }
     say(c->out,
-        "and.b32 %%sonde_lo, %s, 65535;\nshr.u32 %%sonde_hi, %s, 16;\n"
-        "redux.sync.add.u32 %%sonde_lo, %%sonde_lo, %%sonde_m;\nredux.sync.add.u32 %%sonde_hi, %%sonde_hi, %%sonde_m;\n"
-        "cvt.u64.u32 %%sonde_n, %%sonde_lo;\nmul.wide.u32 %%sonde_h, %%sonde_hi, 65536;\nadd.u64 %%sonde_n, %%sonde_n, %%sonde_h;\n"
-        "setp.ne.and.u64 %%sonde_any, %%sonde_n, 0, %%sonde_first;\n@%%sonde_any red.global.add.u64 [%%sonde_p+%zu], %%sonde_n;\n",
-        what, what, at);
+        "setp.gt.u32 %%sonde_any, %s, %u;\ncvt.u64.u32 %%sonde_n, %s;\n@%%sonde_any red.global.add.u64 [%%sonde_p+%zu], %%sonde_n;\n"
+        "selp.b32 %%sonde_lo, 0, %s, %%sonde_any;\nredux.sync.add.u32 %%sonde_lo, %%sonde_lo, %%sonde_m;\n"
+        "cvt.u64.u32 %%sonde_n, %%sonde_lo;\nsetp.ne.and.u32 %%sonde_any, %%sonde_lo, 0, %%sonde_first;\n"
+        "@%%sonde_any red.global.add.u64 [%%sonde_p+%zu], %%sonde_n;\n",
+        what, UINT32_MAX / 32, what, at, what, at);
 }
 
 /* As sonde__ptx_sum, of a counter that is 0 or 1. */
@@ -674,7 +691,7 @@ static void put_counts(struct copy *c)
         while (c->p->accesses[access].block != b)
             access++;
         snprintf(counter, sizeof counter, "%%sonde_c%u", b);
-        if (c->p->target >= REDUX_TARGET && is_once(c, &c->p->accesses[access]))
+        if (c->p->target >= SONDE_PTX_REDUX_TARGET && sonde__ptx_is_once(c, &c->p->accesses[access]))
             put_vote(c, b);
         else
             sonde__ptx_sum(c, counter, b * sizeof(uint64_t));

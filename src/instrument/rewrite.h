@@ -10,8 +10,9 @@
  * mantissas are needed. Those of elements of up to four bytes are at the beginning of their place, as struct sonde_ptx_narrow.
  *
  * SONDE_PLAN_GUESSES, with COUNTS and VALUES: in front of the area's parts, sonde__ptx_front bytes, there is a struct sonde_ptx_guess for
- * each access. Threads that begin before a guess stands leave samples of what they saw; whoever leaves the last sample votes, and
- * publishes. Threads that begin later compare. No thread waits for another.
+ * each access. Threads that do not see a guess leave samples of what they saw; whoever leaves the last sample votes, and
+ * publishes. Threads that see it compare: of an access that a thread executes once it looks when it ends, of others when it begins. No
+ * thread waits for another.
  *
  * Threads: any; the text is the caller's. Memory is from the kernel (guest/memory.h).
  */
@@ -47,7 +48,7 @@ struct sonde_ptx_narrow {
 void sonde__ptx_start(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_plan *plan, void *part);
 uint64_t sonde__ptx_found(const struct sonde_ptx_access *a, const struct sonde_plan *plan, const void *part, uint32_t k, struct sonde_plan_values *values);
 
-#define SONDE_PTX_GUESSES 16u /* accesses of a kernel that are guessed about: the first ones. Each takes some six registers */
+#define SONDE_PTX_GUESSES 16u /* accesses of a kernel that are guessed about: the first ones */
 #define SONDE_PTX_SAMPLES 32u
 #define SONDE_PTX_HIDDEN  0x5bd1e995c2b2ae3dll /* what may be 0 is published as its XOR with this: 0 is not there yet */
 
@@ -63,7 +64,8 @@ enum sonde_ptx_line {
 /* The value's words and the line's are written once: a thread that reads some of them and not others has no guess. A value or a number
  * that is SONDE_PTX_HIDDEN itself is never guessed. */
 struct sonde_ptx_guess {
-    uint64_t word;           /* flags << 32 | value, of up to 4 bytes; 0: it does not stand. Flags: 1 it does, 2 and it has a line */
+    uint64_t word;           /* flags << 32 | value, of up to 4 bytes; 0: it does not stand. Flags: 1 << number of the access, if it has a
+                              * line 65537 << that */
     uint64_t wide;           /* value of 8 bytes, hidden */
     uint32_t taken, written; /* samples: places, which may be more than there are; those that are there */
     uint32_t line, shift;    /* the host's: enum sonde_ptx_line; 64 - bits of an element */

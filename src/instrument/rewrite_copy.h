@@ -11,6 +11,7 @@
 #define SONDE_PTX_REGISTERS_MAX 64u /* declarations in a function: nvcc makes one for each type */
 #define SONDE_PTX_SCOPES_MAX    16u /* braces in braces */
 #define SONDE_PTX_RELAXED_TARGET 70u /* ld.relaxed */
+#define SONDE_PTX_REDUX_TARGET   80u /* redux.sync: PTX ISA 9.7.9.23, sm_80 and later */
 
 struct registers {
     struct declared {
@@ -60,20 +61,29 @@ static inline const char *sonde__ptx_shared_load(const struct copy *c)
     return c->p->target >= SONDE_PTX_RELAXED_TARGET ? "ld.relaxed.gpu.global" : "ld.volatile.global";
 }
 
+/* Executed at most once by a thread: no branch back spans it. Its count says whether it was. */
+bool sonde__ptx_is_once(const struct copy *c, const struct sonde_ptx_access *a);
+
 /* The sum of a 32-bit register over the lanes that end together, by one of them, to [%sonde_p+at]; behind sonde__ptx_lanes. */
 void sonde__ptx_lanes(struct copy *c);
 void sonde__ptx_sum(struct copy *c, const char *what, size_t at);
 
 /* ---- guesses (rewrite_guess.c); all do nothing where there is none ---- */
 
-/* At the kernel's beginning; before an access; before its elements; behind each of them, number `element`, whose bits are in %sonde_v or
- * %sonde_w; behind all of them, of which `element` was the last; at the kernel's end, with the counts, and behind all else. */
+/* At the kernel's beginning; before an access; behind each of its elements, whose bits are in %sonde_v or %sonde_w; at the kernel's end,
+ * with the counts, and behind all else. */
 void sonde__ptx_guess_start(struct copy *c);
 void sonde__ptx_guess_index(struct copy *c, const struct sonde_ptx_access *a, uint32_t k);
-void sonde__ptx_guess_elements(struct copy *c, const struct sonde_ptx_access *a, uint32_t k);
-void sonde__ptx_guess_element(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element);
-void sonde__ptx_guess_sample(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element);
+void sonde__ptx_guess_element(struct copy *c, const struct sonde_ptx_access *a, uint32_t k);
 void sonde__ptx_guess_found(struct copy *c);
 void sonde__ptx_guess_end(struct copy *c);
+
+/* Behind all elements of an access that is executed more than once, or has several: what is needed where it has a line, or no guess yet.
+ * Is anything? Has it a line, perhaps? Then each element, by its number; then the last one. Each comes behind its bits, as above. */
+bool sonde__ptx_guess_watch(struct copy *c, const struct sonde_ptx_access *a, uint32_t k);
+bool sonde__ptx_guess_line(struct copy *c, const struct sonde_ptx_access *a, uint32_t k);
+void sonde__ptx_guess_lined(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element);
+void sonde__ptx_guess_open(struct copy *c, uint32_t k);
+void sonde__ptx_guess_sample(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element);
 
 #endif

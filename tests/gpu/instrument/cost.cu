@@ -181,7 +181,7 @@ static void check_guess(const char *ptx, const char *name, const layout &at, con
         memcpy(&stored, &out[i], 4);
         const double up = slope * (double)i;
         equal += out[i] == (uint32_t)g.word;
-        lined += g.word >> 32 == 2 && (float)(up + offset) == stored;
+        lined += g.word >> 48 != 0 && (float)(up + offset) == stored;
     }
     require(g.word >> 32 != 0, ptx, name, "no guess stands");
     require(first.equal <= equal && first.lined <= lined, ptx, name, "the first launch counts too many");
@@ -189,8 +189,8 @@ static void check_guess(const char *ptx, const char *name, const layout &at, con
     require(second.equal - first.equal == equal && second.lined - first.lined == lined, ptx, name, "what is equal, or on the line, is miscounted");
     require(kind != SAME || 2 * equal > out.size(), ptx, name, "the frequent value was not guessed");
     require(kind != LINE || lined == out.size(), ptx, name, "the line was not guessed");
-    printf("  guess %g, line %g * i + %g: %.1f %% compared in the first launch, then %.1f %% equal, %.1f %% lined\n", value, g.word >> 32 == 2 ? slope : 0.,
-           g.word >> 32 == 2 ? offset : 0., 100. - 100. * first.unchecked / out.size(), 100. * equal / out.size(), 100. * lined / out.size());
+    printf("  guess %g, line %g * i + %g: %.1f %% compared in the first launch, then %.1f %% equal, %.1f %% lined\n", value, g.word >> 48 != 0 ? slope : 0.,
+           g.word >> 48 != 0 ? offset : 0., 100. - 100. * first.unchecked / out.size(), 100. * equal / out.size(), 100. * lined / out.size());
 }
 
 static values values_at(const unsigned char *at, unsigned bytes)

@@ -10,7 +10,7 @@
 #include "instrument/rewrite.h"
 
 #define STANDS    (1ull << 32)
-#define HAS_LINE  (2ull << 32)
+#define HAS_LINE  (65537ull << 32)
 
 static const struct sonde_ptx_access integer = {.type = SONDE_PTX_SIGNED, .element_bytes = 4, .elements = 1};
 static const struct sonde_ptx_access byte = {.type = SONDE_PTX_UNSIGNED, .element_bytes = 1, .elements = 1};

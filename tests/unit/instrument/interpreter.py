@@ -105,7 +105,7 @@ def parse(text):
         if kind == "head":
             name = re.search(r"\.(?:entry|func)\s*(?:\([^)]*\)\s*)?([\w$]+)", s).group(1)
             kernel = kernels[name] = {"parameters": re.findall(r"\.param\s[^,)]*?([\w$]+)(?:\[\d+\])?\s*(?=[,)])", s), "code": [],
-                                      "labels": {}, "shared": {}, "shared_bytes": 0}
+                                      "labels": {}, "shared": {}, "shared_bytes": 0, "local": {}, "local_bytes": 0}
         elif kind in ("open", "close"):
             depth += 1 if kind == "open" else -1
         elif kind == "label":
@@ -119,9 +119,10 @@ def parse(text):
             size = bits(type) // 8
             data = b"".join(int(x).to_bytes(size, "little") for x in values.split(",")) if values else b""
             variables.append((space, name, size * int(count or 1), data))
-        elif match := re.match(r"\.shared\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+([\w$]+)(?:\[(\d+)\])?", s):
-            kernel["shared"][match.group(2)] = kernel["shared_bytes"]
-            kernel["shared_bytes"] += bits(match.group(1)) // 8 * int(match.group(3) or 1)
+        elif match := re.match(r"\.(shared|local)\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+([\w$]+)(?:\[(\d+)\])?", s):
+            space = match.group(1)
+            kernel[space][match.group(3)] = kernel[space + "_bytes"]
+            kernel[space + "_bytes"] += bits(match.group(2)) // 8 * int(match.group(4) or 1)
             kernel["code"].append((None, False, ("declaration",), ()))
         elif s.startswith("."):
             kernel["code"].append((None, False, ("declaration",), ()))
@@ -176,7 +177,8 @@ class Module:
                             for t in active:
                                 t["pc"] = None if t["pc"] == pc else t["pc"]
                             continue
-                        self.step(kernel, [t for t in active if t["pc"] == pc], pc, run)
+                        lanes = sum(1 << t["lane"] for t in threads[w:w + 32] if t["pc"] is not None)
+                        self.step(kernel, [t for t in active if t["pc"] == pc], pc, run, lanes)
                 for t in threads:  # all that is left waits at the barrier
                     t["waits"] = False
 
@@ -193,9 +195,13 @@ class Module:
             return special[name]
         if name.startswith("%"):  # what nobody has written holds anything: nothing may depend on it
             return self.clock * 0x9e3779b97f4a7c15 & M64
-        return kernel["shared"][name] if name in kernel["shared"] else self.symbols[name]
+        for space in ("shared", "local"):
+            if name in kernel[space]:
+                return kernel[space][name]
+        return self.symbols[name]
 
-    def step(self, kernel, group, pc, run):
+    def step(self, kernel, group, pc, run, lanes):
+        """`lanes`: of the warp, that have not ended."""
         predicate, negated, op, arguments = kernel["code"][pc]
         self.clock += 37
         for t in group:
@@ -217,16 +223,17 @@ class Module:
             for t in group:
                 t[arguments[0]] = mask
         elif op[0] == "redux" and group:
-            assert op[2] == "add" and all(value(t, arguments[2]) == mask for t in group), "redux of other lanes"
-            total = sum(value(t, arguments[1]) & M32 for t in group)
+            assert op[2] in ("add", "or") and all(value(t, arguments[2]) == mask for t in group), "redux of other lanes"
+            total = functools.reduce(INTEGER[op[2]], (value(t, arguments[1]) & M32 for t in group))
             assert total <= M32, "a sum that overflows"
             for t in group:
                 t[arguments[0]] = total
         elif op[0] == "vote" and group:
-            assert op[1:] == ("sync", "ballot", "b32") and all(value(t, arguments[2]) == mask for t in group), "a vote of other lanes"
+            assert op[1:] in (("sync", "ballot", "b32"), ("sync", "any", "pred")), op
+            assert all(value(t, arguments[2]) & lanes == mask for t in group), "a vote of other lanes"
             ballot = sum(bool(t[arguments[1]]) << t["lane"] for t in group)
             for t in group:
-                t[arguments[0]] = ballot
+                t[arguments[0]] = ballot if op[2] == "ballot" else bool(ballot)
         elif op[0] == "shfl":
             assert op[1:] == ("sync", "down", "b32") and len(group) == 32, "a shuffle of less than a warp"
             had = [value(t, arguments[1]) & M32 for t in group]
@@ -250,8 +257,8 @@ class Module:
             what = run["parameters"][base]
             t[arguments[0]] = (int.from_bytes(what[offset:][:size], "little") if isinstance(what, bytes) else what) & mask
             return [], []
-        at = (0 if "local" in op else value(t, base) + offset) & M64  # there is one variable in local memory
-        near = t.setdefault("local", bytearray(16)) if "local" in op else {"shared": run["shared"], "const": self.constant}.get(space)
+        at = (value(t, base) + offset) & M64
+        near = t.setdefault("local", bytearray(b"\xee") * 4096) if "local" in op else {"shared": run["shared"], "const": self.constant}.get(space)
         read = lambda at: int.from_bytes(near[at:at + size], "little") if near is not None else self.memory.read(at, size)
 
         def write(at, what):
@@ -347,6 +354,8 @@ def compute(t, op, arguments, value):
     elif o == "mov" and arguments[1].startswith("{"):
         low, high = (value(t, x.strip()) for x in arguments[1].strip("{}").split(","))
         t[to] = low & M32 | (high & M32) << 32
+    elif o == "bfind":
+        t[to] = (number(arguments[1]).bit_length() - 1) & M32
     elif o == "popc":
         t[to] = number(arguments[1]).bit_count()
     elif o == "mov" and to.startswith("{"):

@@ -54,6 +54,16 @@ def launches(name, memory):
     return [((2, 1), (64, 1), [memory.array([r.randrange(9) for _ in range(100)]), 100])]
 
 
+def loop(name, type, register):
+    """A kernel whose threads copy three elements each, one after the other."""
+    size = int(type[1:]) // 8
+    return [f".visible .entry {name}(.param .u64 {name}_0, .param .u64 {name}_1)", "{", ".reg .b16 %h<4>;", ".reg .b32 %r<4>, %t, %n;", ".reg .b64 %d<4>, %from, %to, %off;",
+            ".reg .f32 %f<4>;", ".reg .f64 %g<4>;", ".reg .pred %more;", f"ld.param.u64 %from, [{name}_0];", f"ld.param.u64 %to, [{name}_1];", "mov.u32 %t, %tid.x;",
+            f"mul.wide.u32 %off, %t, {size};", "add.u64 %from, %from, %off;", "add.u64 %to, %to, %off;", "mov.u32 %n, 3;", "$again:",
+            f"ld.global.{type} {register}0, [%from];", f"st.global.{type} [%to], {register}0;", f"add.u64 %from, %from, {40 * size};", f"add.u64 %to, %to, {40 * size};",
+            "sub.u32 %n, %n, 1;", "setp.ne.u32 %more, %n, 0;", "@%more bra $again;", "ret;", "}"]
+
+
 def of_each_type():
     """A module with a kernel for each type and register that a load or store may have: from the one memory to the other."""
     registers = {"%h": 2, "%r": 4, "%d": 8, "%f": 4, "%g": 8}
@@ -74,6 +84,8 @@ def of_each_type():
                  f"ld.global{vector}.{type} {list_of}, [%from];", f"st.global{vector}.{type} [%to], {list_of};",
                  "and.b32 %t, %t, 1;", "setp.eq.u32 %odd, %t, 1;", f"@%odd ld.global{vector}.{type} {list_of}, [%from];",
                  f"@!%odd st.global{vector}.{type} [%to], {constants};", "ret;", "}"]
+    for number, (type, register) in enumerate((("f32", "%f"), ("s16", "%h"), ("u64", "%d"))):
+        text += loop(f"typeloop{number}", type, register)
     return "\n".join(text) + "\n"
 
 
@@ -201,7 +213,7 @@ def rewritten(rewrite, plain, plan, folder):
             name = rest[0]
             kernels[name], sets[name], variables[name] = (int(rest[1]), [], []), [], []
         elif kind == "access":
-            kernels[name][1].append((int(rest[0]), int(rest[1]), rest[2], rest[3], int(rest[4])))
+            kernels[name][1].append((int(rest[0]), int(rest[1]), rest[2], rest[3], int(rest[4]), int(rest[5])))
         elif kind == "front":
             kernels[name][2].extend(int(word, 16) for word in rest)
         elif kind == "variable":
@@ -233,7 +245,7 @@ def compare(plain, text, kernels, plan, variables):
         counts, got = together(got, len(part), blocks, odd, [a[3:5] for a in accesses] if plan & VALUES else [])
         assert before == after, f"{name} leaves other memory when it is instrumented"
         executed, values = module.executed[name], module.values[name]
-        for k, (statement, block, op, type, size) in enumerate(accesses):
+        for k, (statement, block, op, type, size, _) in enumerate(accesses):
             if plan & COUNTS:
                 assert counts[block] == executed[statement], f"{name}: block {block} counts {counts[block]}, in truth {executed[statement]}"
                 total += executed[statement]
@@ -256,7 +268,7 @@ def guess_of(words, wide):
     if not flags:
         return None
     value = words[1] ^ HIDDEN if wide else value
-    return (value, words[LINE] ^ HIDDEN, words[LINE + 1] ^ HIDDEN) if flags == 2 else (value, 0, 0)
+    return (value, words[LINE] ^ HIDDEN, words[LINE + 1] ^ HIDDEN) if flags >> 16 else (value, 0, 0)
 
 
 def is_on(guess, type, size, bits, index):
@@ -283,14 +295,15 @@ def element_of(kind, index, r, type, size):
 
 
 def guess(text, kernels):
-    """Two launches of a kernel of each type (bits are as unsigned integers), on elements with a line, with a frequent value and with
-    neither. Returns how many guesses stood, and how many of these had lines."""
+    """Two launches of a kernel of each type (bits are as unsigned integers), alone, as one of several and in a loop, on elements with a
+    line, with a frequent value and with neither. Returns how many guesses stood, and how many of these had lines."""
     stood, lines, types = 0, 0, set()
     for name, (blocks, accesses, front) in kernels.items():
-        type, size = accesses[0][3:5]
-        if type == "b" or (type, size) in types:
+        type, size, elements = accesses[0][3:6]
+        kind = type, size, elements > 1, len(accesses)
+        if type == "b" or kind in types:
             continue
-        types.add((type, size))
+        types.add(kind)
         for kind in ("line", "frequent", "neither"):
             made = guess_kernel(text, name, blocks, accesses, front, kind)
             stood += sum(g is not None for g in made)
