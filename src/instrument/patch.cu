@@ -322,12 +322,14 @@ __device__ uint32_t guess_of(sonde_patch_table *t, uint64_t tag)
         if (!found || found == tag)
             return at + 1;
     }
+    __builtin_assume(__isGlobal(&t->unguessed));
     atomicAdd(reinterpret_cast<word *>(&t->unguessed), 1ull);
     return 0;
 }
 
 __device__ void publish(uint64_t *to, word bits)
 {
+    __builtin_assume(__isGlobal(to));
     *reinterpret_cast<volatile word *>(to) = bits ^ SONDE_PATCH_HIDDEN;
 }
 
@@ -434,7 +436,7 @@ __device__ candidate candidate_of(const sonde_patch_guess *g, uint32_t half, uin
     if (way == SONDE_PATCH_EQUAL)
         return {own.bits, 0, 0, 0, own.is};
     const uint32_t pieces = SONDE_PATCH_SAMPLES << half;
-    const piece before = piece_of(g, half, (k + pieces - (1u << half)) % pieces);
+    const piece before = piece_of(g, half, (k - (1u << half)) & (pieces - 1));
     if (!own.is || !before.is || own.index == before.index)
         return {};
     return way == SONDE_PATCH_ON_REALS ? real_line(before, own, bytes) : integer_line(before, own, bytes);
@@ -517,7 +519,7 @@ __device__ bool sample(sonde_patch_guess *g, unsigned active, unsigned mine, int
     place = __shfl_sync(active, place, speaker);
     const uint32_t left = place < SONDE_PATCH_SAMPLES ? SONDE_PATCH_SAMPLES - place : 0, own = place + static_cast<uint32_t>(__popc(chosen & ((1u << lane) - 1)));
     if (chosen >> lane & 1 && own < SONDE_PATCH_SAMPLES) {
-        const uint32_t element = bytes < 8 ? 0 : own % (bytes / 8);
+        const uint32_t element = bytes < 8 ? 0 : own & (bytes / 8 - 1);
         *reinterpret_cast<volatile word *>(&g->sample[own].bits) = bytes < 8 ? bytes_at(at, bytes) : word_at(at + 8 * element);
         publish(&g->sample[own].index, index ? index - 1 + element : 0);
     }
@@ -566,10 +568,10 @@ template <typename K> __device__ void count(sonde_patch_slot *s, unsigned active
         if (!__ballot_sync(active, own != 0))
             continue;
         const word all = sum(active, own, K::COUNT_BITS);
-        if (speaks) {
-            __builtin_assume(__isGlobal(s));
-            atomicAdd(reinterpret_cast<word *>(&s->matching[k / SONDE_PATCH_WAYS][k % SONDE_PATCH_WAYS]), all);
-        }
+        uint64_t *to = &s->matching[k / SONDE_PATCH_WAYS][k % SONDE_PATCH_WAYS];
+        __builtin_assume(__isGlobal(to));
+        if (speaks)
+            atomicAdd(reinterpret_cast<word *>(to), all);
     }
 }
 
@@ -612,10 +614,10 @@ __device__ sonde_patch_guess *found(const sonde_patch_launch *l, unsigned active
         if (compared)
             count<K>(slot, active, its.matching, speaks);
         if (g && mine & ~compared) {
-            if (speaks) {
-                __builtin_assume(__isGlobal(slot));
-                atomicAdd(reinterpret_cast<word *>(&slot->unchecked), static_cast<word>(each) * static_cast<word>(__popc(mine & ~compared)));
-            }
+            uint64_t *to = &slot->unchecked;
+            __builtin_assume(__isGlobal(to));
+            if (speaks)
+                atomicAdd(reinterpret_cast<word *>(to), static_cast<word>(each) * static_cast<word>(__popc(mine & ~compared)));
             if (!ready && !compared && sample(g, active, mine, speaker, at, bytes, s.object ? index + 1 : 0))
                 ready = g;
         }
