@@ -344,7 +344,7 @@ __device__ word flags_of(const sonde_patch_guess *g, uint32_t halves)
     const word flags = published(&g->flags);
     bool is = flags && published(&g->value[0]) && (!halves || published(&g->value[1]));
 #pragma unroll 1
-    for (uint32_t k = 0; k < 4; k++)
+    for (uint32_t k = 0; k < 4 && flags > SONDE_PATCH_STANDS; k++)
         if (is && has_line(flags, 0, k))
             is = published(&g->line[k / 2][k % 2].slope) && published(&g->line[k / 2][k % 2].offset);
     return is ? flags : 0;
@@ -367,7 +367,7 @@ __device__ uint32_t matches(const sonde_patch_guess *g, word flags, uint32_t hal
 {
     uint32_t is = bits == (published(&g->value[half]) ^ SONDE_PATCH_HIDDEN);
 #pragma unroll 1
-    for (uint32_t line = 0; line < SONDE_PATCH_WAYS - 1; line++)
+    for (uint32_t line = 0; line < SONDE_PATCH_WAYS - 1 && flags > SONDE_PATCH_STANDS; line++)
         if (has_line(flags, half, line)) {
             const word slope = published(&g->line[half][line].slope) ^ SONDE_PATCH_HIDDEN, offset = published(&g->line[half][line].offset) ^ SONDE_PATCH_HIDDEN;
             is |= static_cast<uint32_t>(is_lined(slope, offset, line, bits, bytes, index)) << COUNT * (line + 1);
@@ -611,7 +611,7 @@ __device__ sonde_patch_guess *found(const sonde_patch_launch *l, unsigned active
             atomicAdd(reinterpret_cast<word *>(&slot->elements), static_cast<word>(each) * static_cast<word>(__popc(mine)));
         }
         const unsigned compared = __ballot_sync(active, own && flags);
-        if (compared)
+        if (__ballot_sync(active, its.matching != 0)) /* few have any */
             count<K>(slot, active, its.matching, speaks);
         if (g && mine & ~compared) {
             uint64_t *to = &slot->unchecked;
