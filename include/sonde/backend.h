@@ -372,6 +372,18 @@ struct sonde_value_bits {
 };
 uint32_t sonde_value_bits_add(uint32_t access);
 void sonde_value_bits_seen(uint32_t row, const struct sonde_value_bits *bits);
+/* And of such an access the lines that were guessed for each type that it may have, by index from where the object begins; `checked` and
+ * `equal` of its elements are those of struct sonde_value_seen. */
+struct sonde_value_guesses {
+    struct sonde_value_line {
+        uint64_t lined;
+        int64_t slope, offset; /* slope 0: none */
+    } integers, reals, integers4, reals4; /* 4: of elements of 8 bytes, of both halves as elements of 4 */
+    uint64_t checked4, equal4;
+    uint32_t value4;
+};
+uint32_t sonde_value_guesses_add(uint32_t access);
+void sonde_value_guesses_seen(uint32_t row, const struct sonde_value_guesses *guesses);
 
 /* One clock pair of `device`: at host time host_ns its clock read device_ns;
  * the pair is exact within +- bound_ns. */

@@ -75,7 +75,8 @@
     X(DUPLICATE, struct sonde_row_duplicate, 0)                                                            \
     X(FLOW, struct sonde_row_flow, 0)                                                                      \
     X(BITS, struct sonde_row_bits, 0)                                                                      \
-    X(TYPE, struct sonde_row_type, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)
+    X(TYPE, struct sonde_row_type, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)                               \
+    X(GUESS, struct sonde_row_guess, 0)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -385,7 +386,8 @@ struct sonde_row_access {
     uint64_t checked;       /* of the elements, so many were compared with `value` and a line: */
     uint64_t equal, lined;
     uint64_t value;         /* bits of an element */
-    uint64_t slope, offset; /* of elements by index from where the kernel's parameter points: integers in two's complement, or doubles; slope 0: no line */
+    uint64_t slope, offset; /* of elements by index from where the kernel's parameter points: integers in two's complement, or doubles; slope 0: no line,
+                             * or, of elements whose type is not known, in struct sonde_row_guess */
 };
 #define SONDE_COLUMNS_ACCESS(X, row)                                                                              \
     X(row, node, ZERO) X(row, object, ZERO) X(row, file, ZERO) X(row, line, ZERO) X(row, number, DELTA)           \
@@ -426,6 +428,21 @@ struct sonde_row_type {
     uint8_t type, reserved; /* enum sonde_element */
 };
 #define SONDE_COLUMNS_TYPE(X, row) X(row, access, DELTA) X(row, element_bytes, ZERO) X(row, type, ZERO) X(row, reserved, ZERO)
+/* Of such an access, whose row of ACCESS has but the value that was guessed: the lines, by index from where the object begins, for each
+ * type that its elements may have; of elements of 8 bytes all of that of both halves as elements of 4, too. Slope 0: no line. */
+struct sonde_row_guess {
+    uint32_t access, value4;              /* its row of ACCESS */
+    uint64_t lined, slope, offset;        /* as integers, in two's complement; so many of its `checked` lie on the line */
+    uint64_t reals, slope_real, offset_real; /* as floats; doubles */
+    uint64_t checked4, equal4;            /* of halves; of elements of other sizes all that follows is 0 */
+    uint64_t lined4, slope4, offset4;
+    uint64_t reals4, slope4_real, offset4_real;
+};
+#define SONDE_COLUMNS_GUESS(X, row)                                                                                  \
+    X(row, access, DELTA) X(row, value4, ZERO) X(row, lined, ZERO) X(row, slope, ZERO) X(row, offset, ZERO)          \
+    X(row, reals, ZERO) X(row, slope_real, ZERO) X(row, offset_real, ZERO) X(row, checked4, ZERO)                    \
+    X(row, equal4, ZERO) X(row, lined4, ZERO) X(row, slope4, ZERO) X(row, offset4, ZERO) X(row, reals4, ZERO)        \
+    X(row, slope4_real, ZERO) X(row, offset4_real, ZERO)
 /* One accumulator: (calling context, lane). For an operation `node` is its OP
  * leaf and `lane` its queue; for an API call `node` is its API node, lane 0,
  * and the time is host time in the call. For samples of the CPU side `node` is
@@ -617,6 +634,7 @@ static_assert(sizeof(struct sonde_row_duplicate) == 32, "format");
 static_assert(sizeof(struct sonde_row_flow) == 32, "format");
 static_assert(sizeof(struct sonde_row_bits) == 56, "format");
 static_assert(sizeof(struct sonde_row_type) == 8, "format");
+static_assert(sizeof(struct sonde_row_guess) == 120, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
 static_assert(sizeof(struct sonde_row_clock) == 32, "format");

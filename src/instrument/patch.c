@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "guest/memory.h"
+#include "plan.h"
 
 #define FIRST_ROOM 1024u
 
@@ -81,6 +82,8 @@ static void empty(struct sonde_patch_seen *s)
     s->most = INT64_MIN;
     for (unsigned set = 0; set < 2; set++)
         s->whole[set] = s->half[set] = (struct sonde_patch_extent){.least = UINT64_MAX};
+    s->unchecked = 0;
+    memset(s->guessed, 0, sizeof s->guessed);
 }
 
 /* That of a slot, made when there is none; NULL: no memory. */
@@ -137,7 +140,89 @@ static void add(struct sonde_patch_seen *to, const struct sonde_patch_slot *s)
     to->any |= s->any;
     to->all &= ~s->gone & bits;
     add_extents(to, s);
+    to->unchecked += s->unchecked;
+    for (unsigned half = 0; half < 2; half++)
+        for (unsigned way = 0; way < SONDE_PATCH_WAYS; way++)
+            to->guessed[half].matching[way] += s->matching[half][way];
 }
+
+/* ---- guesses: what is counted while kernels run may be of any moment ------------------------------------------ */
+
+static bool has_line(const struct sonde_patch_guess *g, unsigned half, unsigned line)
+{
+    return g->flags >> (2 * half + line) & SONDE_PATCH_HAS_LINE;
+}
+
+/* Has all been published that it takes to compare? Else nobody has compared. */
+static bool stands(const struct sonde_patch_guess *g, unsigned halves)
+{
+    bool is = g->flags != 0;
+    for (unsigned half = 0; half <= halves; half++) {
+        is = is && g->value[half];
+        for (unsigned line = 0; line < SONDE_PATCH_WAYS - 1; line++)
+            is = is && (!has_line(g, half, line) || (g->line[half][line].slope && g->line[half][line].offset));
+    }
+    return is;
+}
+
+static void read_guess(struct sonde_patch_guessed *to, const struct sonde_patch_guess *g, unsigned half)
+{
+    to->value = g->value[half] ^ SONDE_PATCH_HIDDEN;
+    for (unsigned line = 0; line < SONDE_PATCH_WAYS - 1; line++)
+        if (has_line(g, half, line))
+            to->line[line] = (struct sonde_patch_line){g->line[half][line].slope ^ SONDE_PATCH_HIDDEN, g->line[half][line].offset ^ SONDE_PATCH_HIDDEN};
+}
+
+static void compare(struct sonde_patch_guessed *to, unsigned bytes, uint64_t bits, uint64_t index)
+{
+    to->checked++;
+    to->matching[SONDE_PATCH_EQUAL] += bits == to->value;
+    for (unsigned line = 0; line < SONDE_PATCH_WAYS - 1; line++)
+        if (to->line[line].slope)
+            to->matching[line + 1] += sonde__plan_lined((int64_t)to->line[line].slope, (int64_t)to->line[line].offset, line, bytes, bits, index);
+}
+
+/* The samples, which nobody compared on the device. */
+static void compare_samples(struct sonde_patch_seen *s, const struct sonde_patch_guess *g)
+{
+    const uint32_t there = g->taken < SONDE_PATCH_SAMPLES ? g->taken : SONDE_PATCH_SAMPLES;
+    for (uint32_t i = 0; i < there; i++) {
+        const uint64_t bits = g->sample[i].bits, index = g->sample[i].index ^ SONDE_PATCH_HIDDEN;
+        if (!g->sample[i].index)
+            continue;
+        compare(&s->guessed[0], s->bytes, bits, index);
+        for (unsigned half = 0; s->bytes == 8 && half < 2; half++)
+            compare(&s->guessed[1], 4, (uint32_t)(bits >> 32 * half), 2 * index + half);
+    }
+}
+
+static void finish(struct sonde_patch_guessed *to, uint64_t elements, uint64_t unchecked)
+{
+    unchecked -= to->checked < unchecked ? to->checked : unchecked; /* until here: samples */
+    to->checked = elements > unchecked ? elements - unchecked : 0;
+    for (unsigned way = 0; way < SONDE_PATCH_WAYS; way++)
+        to->matching[way] = to->matching[way] < to->checked ? to->matching[way] : to->checked;
+}
+
+static void find_guess(struct sonde_patch_seen *s, const struct sonde_patch_table *table)
+{
+    const unsigned halves = s->bytes == 8;
+    const struct sonde_patch_guess *g = NULL;
+    for (uint32_t k = 0; k < SONDE_PATCH_PROBES && !g; k++)
+        if (table->guesses[SONDE_PATCH_GUESS_AT(s->tag, k)].tag == s->tag)
+            g = &table->guesses[SONDE_PATCH_GUESS_AT(s->tag, k)];
+    if (!g || !stands(g, halves)) {
+        memset(s->guessed, 0, sizeof s->guessed);
+        return;
+    }
+    for (unsigned half = 0; half <= halves; half++)
+        read_guess(&s->guessed[half], g, half);
+    compare_samples(s, g);
+    for (unsigned half = 0; half <= halves; half++)
+        finish(&s->guessed[half], s->elements << half, s->unchecked << half);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------------------- */
 
 static int64_t signed_number(const struct sonde_patch_seen *s, uint64_t bits)
 {
@@ -168,7 +253,9 @@ bool sonde__patch_sum(struct sonde_patch_all *all, const struct sonde_patch_tabl
             return false;
         add(to, s);
     }
-    for (uint32_t i = 0; i < all->count; i++)
+    for (uint32_t i = 0; i < all->count; i++) {
         find_signed(&all->seen[i]);
+        find_guess(&all->seen[i], table);
+    }
     return true;
 }

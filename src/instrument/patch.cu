@@ -4,6 +4,9 @@
  * it would not change it does not write: but for the count, that is nearly always so.
  *
  * Shuffles, ballots and atomics are all that is used of warps: newer instructions are refused in patches.
+ *
+ * A guess is voted for by the lanes of one warp: each has a sample, and the line through it and the one before, and looks how many of
+ * the samples agree. What is guessed about most wins. That is read past the multiprocessor's cache only as long as it is not in there.
  */
 #include <sanitizer_patching.h>
 
@@ -24,6 +27,13 @@ __device__ unsigned multiprocessor_here()
     unsigned multiprocessor;
     asm volatile("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
     return multiprocessor;
+}
+
+__device__ double reciprocal_near(double x)
+{
+    double near;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(near) : "d"(x));
+    return near;
 }
 #endif
 
@@ -59,19 +69,24 @@ __device__ uint64_t mixed(uint64_t x)
 
 typedef unsigned long long word;
 
-/* Null: the table is full there. */
-__device__ sonde_patch_slot *slot_of(sonde_patch_table *t, uint64_t code, uint64_t who)
+/* What is at the place of a tag: 0: nothing was, now it is ours. */
+__device__ word claim(uint64_t *place, uint64_t tag)
 {
-    const uint64_t tag = mixed(mixed(who) + code) | 1;
-    __builtin_assume(__isGlobal(t)); /* or atomics first ask what memory it is */
+    __builtin_assume(__isGlobal(place)); /* or atomics first ask what memory it is */
+    const word found = *reinterpret_cast<volatile word *>(place);
+    return found ? found : atomicCAS(reinterpret_cast<word *>(place), 0ull, static_cast<word>(tag));
+}
+
+/* Null: the table is full there. */
+__device__ sonde_patch_slot *slot_of(sonde_patch_table *t, uint64_t tag, uint64_t code, uint64_t who)
+{
+    __builtin_assume(__isGlobal(t));
     sonde_patch_slot *part = t->slots + multiprocessor_here() % SONDE_PATCH_PARTS * SONDE_PATCH_SLOTS;
 #pragma unroll 1
     for (uint32_t k = 0; k < SONDE_PATCH_PROBES; k++) {
         sonde_patch_slot *s = &part[((tag >> 1) + k) % SONDE_PATCH_SLOTS];
         __builtin_assume(__isGlobal(s));
-        word found = *reinterpret_cast<volatile word *>(&s->tag);
-        if (!found)
-            found = atomicCAS(reinterpret_cast<word *>(&s->tag), 0ull, static_cast<word>(tag));
+        const word found = claim(&s->tag, tag);
         if (!found) { /* ours: who else comes knows it by its tag */
             s->who = who;
             s->code = code;
@@ -103,10 +118,12 @@ template <typename N> struct extent {
 
 /* What a thread's elements are, or several threads': all of it only grows. The first of one to four bytes, the second of eight. */
 struct small {
+    enum { PIECES = 1, COUNT_BITS = 1 }; /* of an element what is compared with guesses; of how many of a thread's */
     uint32_t any, gone;
     extent<uint32_t> part;
 };
 struct large {
+    enum { PIECES = 3, COUNT_BITS = 4 };
     word any, gone;
     extent<uint32_t> part; /* their halves */
     extent<word> whole;
@@ -206,12 +223,12 @@ template <typename K> __device__ K of_warp(const K &own, unsigned of, unsigned a
     return all;
 }
 
-/* The sum of numbers below 8 of all threads. */
-__device__ word sum(unsigned active, uint32_t number)
+/* The sum of numbers of so many bits of all threads. */
+__device__ word sum(unsigned active, uint32_t number, int bits)
 {
     word all = 0;
 #pragma unroll
-    for (int bit = 0; bit < 3; bit++)
+    for (int bit = 0; bit < bits; bit++)
         all += static_cast<word>(__popc(__ballot_sync(active, number >> bit & 1))) << bit;
     return all;
 }
@@ -261,24 +278,6 @@ __device__ bool is_news(const sonde_patch_slot *s, word bits, word complement)
     return ((bits & ~now(&s->any)) != 0) | ((complement & ~now(&s->gone)) != 0);
 }
 
-__device__ bool brings(const sonde_patch_slot *s, const small &, const unsigned char *at, uint32_t bytes)
-{
-    const uint32_t bits = bytes_at(at, bytes), complement = ~bits;
-    return is_news(s, bits, complement) | is_beyond(&s->part[bits >> (8 * bytes - 1) & 1], bits);
-}
-
-__device__ bool brings(const sonde_patch_slot *s, const large &, const unsigned char *at, uint32_t bytes)
-{
-    bool is = false;
-#pragma unroll 1
-    for (uint32_t i = 0; i < bytes; i += 8) {
-        const word bits = word_at(at + i);
-        const uint32_t low = static_cast<uint32_t>(bits), high = static_cast<uint32_t>(bits >> 32);
-        is |= is_news(s, bits, ~bits) | is_beyond(&s->whole[high >> 31], bits) | is_beyond(&s->part[low >> 31], low) | is_beyond(&s->part[high >> 31], high);
-    }
-    return is;
-}
-
 template <typename S, typename N> __device__ void add(S (&to)[2], const extent<N> &e)
 {
     raise(&to[0].most, e.most[0]);
@@ -302,34 +301,329 @@ __device__ void add(sonde_patch_slot *s, const large &k)
     add(s->whole, k.whole);
 }
 
-/* The whole warp: each thread with what it accesses at its address, which is so many bytes at `at`. Those who bring nothing new are
- * but counted: nearly all. */
-template <typename K> __device__ void found(const sonde_patch_launch *l, uint64_t code, uint64_t address, const unsigned char *at, uint32_t bytes)
+/* ---- guesses -------------------------------------------------------------------------------------------------- */
+
+/* What is published once: from the multiprocessor's cache, unless it is not there yet. */
+__device__ word published(const uint64_t *at)
 {
-    const unsigned active = __activemask(), lane = lane_here();
+    __builtin_assume(__isGlobal(at));
+    const word cached = *reinterpret_cast<const word *>(at);
+    return cached ? cached : now(at);
+}
+
+/* Its number from 1 on; 0: there is no room for it. */
+__device__ uint32_t guess_of(sonde_patch_table *t, uint64_t tag)
+{
+#pragma unroll 1
+    for (uint32_t k = 0; k < SONDE_PATCH_PROBES; k++) {
+        const uint32_t at = SONDE_PATCH_GUESS_AT(tag, k);
+        uint64_t *place = &t->guesses[at].tag;
+        const word cached = published(place), found = cached ? cached : claim(place, tag);
+        if (!found || found == tag)
+            return at + 1;
+    }
+    __builtin_assume(__isGlobal(&t->unguessed));
+    atomicAdd(reinterpret_cast<word *>(&t->unguessed), 1ull);
+    return 0;
+}
+
+__device__ void publish(uint64_t *to, word bits)
+{
+    __builtin_assume(__isGlobal(to));
+    *reinterpret_cast<volatile word *>(to) = bits ^ SONDE_PATCH_HIDDEN;
+}
+
+__device__ bool has_line(word flags, uint32_t half, uint32_t line)
+{
+    return flags >> (2 * half + line) & SONDE_PATCH_HAS_LINE;
+}
+
+/* Its flags, once all that they promise is there. */
+__device__ word flags_of(const sonde_patch_guess *g, uint32_t halves)
+{
+    const word flags = published(&g->flags);
+    bool is = flags && published(&g->value[0]) && (!halves || published(&g->value[1]));
+#pragma unroll 1
+    for (uint32_t k = 0; k < 4 && flags > SONDE_PATCH_STANDS; k++)
+        if (is && has_line(flags, 0, k))
+            is = published(&g->line[k / 2][k % 2].slope) && published(&g->line[k / 2][k % 2].offset);
+    return is ? flags : 0;
+}
+
+/* The arithmetic is that of sonde__plan_lined. */
+__device__ bool is_lined(word slope, word offset, bool real, word bits, uint32_t bytes, word index)
+{
+    if (!real)
+        return ((slope * index + offset) ^ bits) << (64 - 8 * bytes) == 0;
+    const double at = __ll2double_rn(static_cast<long long>(index));
+    const double value = __dadd_rn(__dmul_rn(__longlong_as_double(static_cast<long long>(slope)), at), __longlong_as_double(static_cast<long long>(offset)));
+    return bytes == 8 ? value == __longlong_as_double(static_cast<long long>(bits)) : __double2float_rn(value) == __uint_as_float(static_cast<uint32_t>(bits));
+}
+
+#define COUNT 4u /* bits of what is counted of a thread's elements: each way in which they may be as guessed, those of halves above */
+
+/* One for each way in which it is. */
+__device__ uint32_t matches(const sonde_patch_guess *g, word flags, uint32_t half, word bits, uint32_t bytes, word index)
+{
+    uint32_t is = bits == (published(&g->value[half]) ^ SONDE_PATCH_HIDDEN);
+#pragma unroll 1
+    for (uint32_t line = 0; line < SONDE_PATCH_WAYS - 1 && flags > SONDE_PATCH_STANDS; line++)
+        if (has_line(flags, half, line)) {
+            const word slope = published(&g->line[half][line].slope) ^ SONDE_PATCH_HIDDEN, offset = published(&g->line[half][line].offset) ^ SONDE_PATCH_HIDDEN;
+            is |= static_cast<uint32_t>(is_lined(slope, offset, line, bits, bytes, index)) << COUNT * (line + 1);
+        }
+    return is << COUNT * SONDE_PATCH_WAYS * half;
+}
+
+/* ---- the vote: of all lanes in `active` ------------------------------------------------------------------------- */
+
+struct piece { /* a sample, or a half of one */
+    word bits, index;
+    bool is;
+};
+
+__device__ piece piece_of(const sonde_patch_guess *g, uint32_t half, uint32_t k)
+{
+    const word bits = published(&g->sample[k >> half].bits), index = published(&g->sample[k >> half].index), own = index ^ SONDE_PATCH_HIDDEN;
+    if (!half)
+        return {bits, own, index != 0};
+    return {bits >> 32 * (k & 1) & 0xffffffff, 2 * own + (k & 1), index != 0};
+}
+
+/* Newton's method, which needs no subroutine, as in rewrite_guess.c. */
+__device__ double quotient(double y, double x)
+{
+    double r = reciprocal_near(x);
+    r = __fma_rn(r, __fma_rn(-x, r, 1.0), r);
+    r = __fma_rn(r, __fma_rn(-x, r, 1.0), r);
+    const double q = __dmul_rn(y, r);
+    return __fma_rn(__fma_rn(-x, q, y), r, q);
+}
+
+struct candidate {
+    word value, offset; /* of a line `value` is its slope */
+    word first, second; /* indices that it goes through */
+    bool is;
+};
+
+__device__ double real_of(word bits, uint32_t bytes)
+{
+    return bytes == 8 ? __longlong_as_double(static_cast<long long>(bits)) : static_cast<double>(__uint_as_float(static_cast<uint32_t>(bits)));
+}
+
+__device__ candidate real_line(const piece &from, const piece &to, uint32_t bytes)
+{
+    const double y = real_of(to.bits, bytes), gap = __dadd_rn(y, -real_of(from.bits, bytes));
+    const double slope = quotient(gap, __ll2double_rn(static_cast<long long>(to.index - from.index)));
+    const double offset = __dadd_rn(y, -__dmul_rn(slope, __ll2double_rn(static_cast<long long>(to.index))));
+    return {static_cast<word>(__double_as_longlong(slope)), static_cast<word>(__double_as_longlong(offset)), from.index, to.index, slope < 0 || slope > 0};
+}
+
+/* Numbers without a sign are taken for such with one: their differences are the same, but for those across the half. */
+__device__ candidate integer_line(const piece &from, const piece &to, uint32_t bytes)
+{
+    const int unused = static_cast<int>(64 - 8 * bytes);
+    const long long a = static_cast<long long>(from.bits << unused) >> unused, b = static_cast<long long>(to.bits << unused) >> unused;
+    const word away = to.index - from.index, gap = static_cast<word>(b) - static_cast<word>(a);
+    const word slope = static_cast<word>(__double2ll_rn(quotient(__ll2double_rn(static_cast<long long>(gap)), __ll2double_rn(static_cast<long long>(away)))));
+    return {slope, static_cast<word>(b) - slope * to.index, from.index, to.index, slope && slope * away == gap};
+}
+
+/* By piece k, and the one before; `way` is one of SONDE_PATCH_EQUAL and so on. */
+__device__ candidate candidate_of(const sonde_patch_guess *g, uint32_t half, uint32_t way, uint32_t bytes, uint32_t k)
+{
+    const piece own = piece_of(g, half, k);
+    if (way == SONDE_PATCH_EQUAL)
+        return {own.bits, 0, 0, 0, own.is};
+    const uint32_t pieces = SONDE_PATCH_SAMPLES << half;
+    const piece before = piece_of(g, half, (k - (1u << half)) & (pieces - 1));
+    if (!own.is || !before.is || own.index == before.index)
+        return {};
+    return way == SONDE_PATCH_ON_REALS ? real_line(before, own, bytes) : integer_line(before, own, bytes);
+}
+
+/* How many pieces agree; of a line one must, too, that it was not made of. */
+__device__ uint32_t votes_for(const sonde_patch_guess *g, uint32_t half, uint32_t way, uint32_t bytes, const candidate &c)
+{
+    uint32_t votes = 0;
+    bool another = way == SONDE_PATCH_EQUAL;
+#pragma unroll 1
+    for (uint32_t k = 0; c.is && k < SONDE_PATCH_SAMPLES << half; k++) {
+        const piece p = piece_of(g, half, k);
+        const bool agrees = p.is && (way == SONDE_PATCH_EQUAL ? p.bits == c.value : is_lined(c.value, c.offset, way == SONDE_PATCH_ON_REALS, p.bits, bytes, p.index));
+        votes += agrees;
+        another |= agrees && p.index != c.first && p.index != c.second;
+    }
+    return another ? votes : 0;
+}
+
+/* Publishes what wins; false: nothing does. */
+__device__ bool elect(sonde_patch_guess *g, unsigned active, uint32_t half, uint32_t way, uint32_t bytes)
+{
+    const uint32_t lane = lane_here(), lanes = static_cast<uint32_t>(__popc(active));
+    const uint32_t least = way == SONDE_PATCH_EQUAL ? 1 : SONDE_PATCH_LINED << half;
+    candidate best = {};
+    uint32_t votes = 0;
+#pragma unroll 1
+    for (uint32_t k = static_cast<uint32_t>(__popc(active & ((1u << lane) - 1))); k < SONDE_PATCH_SAMPLES << half; k += lanes) {
+        const candidate c = candidate_of(g, half, way, bytes, k);
+        const uint32_t its = votes_for(g, half, way, bytes, c);
+        if (its > votes) {
+            best = c;
+            votes = its;
+        }
+    }
+    bool wins = votes >= least;
+#pragma unroll 1
+    for (unsigned left = active; left; left &= left - 1) {
+        const uint32_t from = static_cast<uint32_t>(__ffs(left) - 1), other = __shfl_sync(active, votes, static_cast<int>(from));
+        wins &= other < votes || (other == votes && from >= lane);
+    }
+    if (wins && way == SONDE_PATCH_EQUAL)
+        publish(&g->value[half], best.value);
+    if (wins && way != SONDE_PATCH_EQUAL) {
+        publish(&g->line[half][way - 1].slope, best.value);
+        publish(&g->line[half][way - 1].offset, best.offset);
+    }
+    return __ballot_sync(active, wins) != 0;
+}
+
+__device__ void vote(sonde_patch_guess *g, unsigned active, uint32_t bytes)
+{
+    word flags = 0;
+#pragma unroll 1
+    for (uint32_t k = 0; k < (bytes == 8 ? 2u : 1u) * SONDE_PATCH_WAYS; k++) {
+        const uint32_t half = k / SONDE_PATCH_WAYS, way = k % SONDE_PATCH_WAYS, own = half ? 4 : bytes;
+        if ((way != SONDE_PATCH_ON_REALS || own >= 4) && elect(g, active, half, way, own))
+            flags |= way == SONDE_PATCH_EQUAL ? SONDE_PATCH_STANDS : SONDE_PATCH_HAS_LINE << (2 * half + way - 1);
+    }
+    if (flags & SONDE_PATCH_STANDS && lane_here() == static_cast<unsigned>(__ffs(active) - 1))
+        *reinterpret_cast<volatile word *>(&g->flags) = flags;
+}
+
+/* Some of the lanes in `mine` leave a sample; each eighth, and those of eight warps are of other lanes. True: it was the last one. */
+__device__ bool sample(sonde_patch_guess *g, unsigned active, unsigned mine, int speaker, const unsigned char *at, uint32_t bytes, word index)
+{
+    const unsigned lane = lane_here();
+    const bool speaks = lane == static_cast<unsigned>(speaker);
+    __builtin_assume(__isGlobal(g));
+    uint32_t place = speaks ? now(&g->taken) : 0;
+    place = __shfl_sync(active, place, speaker);
+    if (place >= SONDE_PATCH_SAMPLES)
+        return false;
+    unsigned chosen = mine & 0x01010101u << place / 4 % 8;
+    if (!chosen)
+        chosen = mine & (0 - mine); /* one of them */
+    const uint32_t wanted = static_cast<uint32_t>(__popc(chosen));
+    place = speaks ? atomicAdd(&g->taken, wanted) : 0;
+    place = __shfl_sync(active, place, speaker);
+    const uint32_t left = place < SONDE_PATCH_SAMPLES ? SONDE_PATCH_SAMPLES - place : 0, own = place + static_cast<uint32_t>(__popc(chosen & ((1u << lane) - 1)));
+    if (chosen >> lane & 1 && own < SONDE_PATCH_SAMPLES) {
+        const uint32_t element = bytes < 8 ? 0 : own & (bytes / 8 - 1);
+        *reinterpret_cast<volatile word *>(&g->sample[own].bits) = bytes < 8 ? bytes_at(at, bytes) : word_at(at + 8 * element);
+        publish(&g->sample[own].index, index ? index - 1 + element : 0);
+    }
+    __ballot_sync(active, true); /* all have left theirs */
+    const uint32_t more = wanted < left ? wanted : left;
+    uint32_t written = speaks && more ? atomicAdd(&g->written, more) + more : 0;
+    written = __shfl_sync(active, written, speaker);
+    return written == SONDE_PATCH_SAMPLES;
+}
+
+/* ---- an access ----------------------------------------------------------------------------------------------- */
+
+struct seen {
+    bool news;
+    uint32_t matching; /* COUNT bits each */
+};
+
+/* What a thread's elements bring, and whether they are as guessed. All is read once. */
+__device__ seen look(const sonde_patch_slot *s, const small &, const sonde_patch_guess *g, word flags, const unsigned char *at, uint32_t bytes, word index)
+{
+    const uint32_t bits = bytes_at(at, bytes), complement = ~bits;
+    const bool news = is_news(s, bits, complement) | is_beyond(&s->part[bits >> (8 * bytes - 1) & 1], bits);
+    return {news, flags ? matches(g, flags, 0, bits, bytes, index) : 0};
+}
+
+__device__ seen look(const sonde_patch_slot *s, const large &, const sonde_patch_guess *g, word flags, const unsigned char *at, uint32_t bytes, word index)
+{
+    seen all = {};
+#pragma unroll 1
+    for (uint32_t i = 0; i < bytes; i += 8, index++) {
+        const word bits = word_at(at + i);
+        const uint32_t low = static_cast<uint32_t>(bits), high = static_cast<uint32_t>(bits >> 32);
+        all.news |= is_news(s, bits, ~bits) | is_beyond(&s->whole[high >> 31], bits) | is_beyond(&s->part[low >> 31], low) | is_beyond(&s->part[high >> 31], high);
+#pragma unroll 1
+        for (uint32_t k = 0; flags && k < large::PIECES; k++)
+            all.matching += k ? matches(g, flags, 1, k == 1 ? low : high, 4, 2 * index + k - 1) : matches(g, flags, 0, bits, 8, index);
+    }
+    return all;
+}
+
+template <typename K> __device__ void count(sonde_patch_slot *s, unsigned active, uint32_t matching, bool speaks)
+{
+#pragma unroll 1
+    for (uint32_t k = 0; k < (K::PIECES == 1 ? 1u : 2u) * SONDE_PATCH_WAYS; k++, matching >>= COUNT) {
+        const uint32_t own = matching & ((1u << COUNT) - 1);
+        if (!__ballot_sync(active, own != 0))
+            continue;
+        const word all = sum(active, own, K::COUNT_BITS);
+        uint64_t *to = &s->matching[k / SONDE_PATCH_WAYS][k % SONDE_PATCH_WAYS];
+        __builtin_assume(__isGlobal(to));
+        if (speaks)
+            atomicAdd(reinterpret_cast<word *>(to), all);
+    }
+}
+
+/* The whole warp: each thread with what it accesses at its address, which is so many bytes at `at`. Those who bring nothing new are
+ * but counted: nearly all. A guess whose last sample the warp has left, for which it is to vote; or null. */
+template <typename K>
+__device__ sonde_patch_guess *found(const sonde_patch_launch *l, unsigned active, uint64_t code, uint64_t address, const unsigned char *at, uint32_t bytes)
+{
+    const unsigned lane = lane_here();
+    const uint32_t element = bytes < 8 ? bytes : 8, each = bytes < 8 ? 1 : bytes / 8;
+    sonde_patch_guess *ready = nullptr;
 #pragma unroll 1
     for (unsigned left = active; left;) {
         const int speaker = __ffs(left) - 1;
         const bool speaks = lane == static_cast<unsigned>(speaker);
         const span s = span_of(l, __shfl_sync(active, static_cast<word>(address), speaker));
-        const bool mine = address >= s.first && address < s.end;
-        sonde_patch_slot *slot = speaks ? slot_of(reinterpret_cast<sonde_patch_table *>(l->table), code, static_cast<uint64_t>(l->operation) << 32 | s.object) : nullptr;
+        const unsigned mine = __ballot_sync(active, address >= s.first && address < s.end), own = mine >> lane & 1;
+        sonde_patch_table *t = reinterpret_cast<sonde_patch_table *>(l->table);
+        const uint64_t who = static_cast<uint64_t>(l->operation) << 32 | s.object, tag = mixed(mixed(who) + code) | 1;
+        sonde_patch_slot *slot = speaks ? slot_of(t, tag, code, who) : nullptr;
+        uint32_t number = slot ? guess_of(t, tag) : 0;
         slot = reinterpret_cast<sonde_patch_slot *>(__shfl_sync(active, reinterpret_cast<word>(slot), speaker));
+        number = __shfl_sync(active, number, speaker);
+        sonde_patch_guess *g = number ? &t->guesses[number - 1] : nullptr;
+        const word flags = g ? flags_of(g, K::PIECES > 1) : 0, index = s.object ? (address - s.first) >> (__ffs(element) - 1) : 0;
         K k = {};
-        const unsigned news = __ballot_sync(active, slot && mine && brings(slot, k, at, bytes));
+        const seen its = slot && own ? look(slot, k, g, flags, at, bytes, index) : seen{};
+        const unsigned news = __ballot_sync(active, its.news);
         if (news) {
             gather(k, at, bytes);
             k = of_warp(k, news, active);
             if (speaks)
                 add(slot, k);
         }
-        const word elements = sum(active, mine ? (bytes < 8 ? 1 : bytes / 8) : 0);
         if (speaks && slot) {
             __builtin_assume(__isGlobal(slot));
-            atomicAdd(reinterpret_cast<word *>(&slot->elements), elements);
+            atomicAdd(reinterpret_cast<word *>(&slot->elements), static_cast<word>(each) * static_cast<word>(__popc(mine)));
         }
-        left &= ~(__ballot_sync(active, mine) | 1u << speaker);
+        const unsigned compared = __ballot_sync(active, own && flags);
+        if (__ballot_sync(active, its.matching != 0)) /* few have any */
+            count<K>(slot, active, its.matching, speaks);
+        if (g && mine & ~compared) {
+            uint64_t *to = &slot->unchecked;
+            __builtin_assume(__isGlobal(to));
+            if (speaks)
+                atomicAdd(reinterpret_cast<word *>(to), static_cast<word>(each) * static_cast<word>(__popc(mine & ~compared)));
+            if (!ready && !compared && sample(g, active, mine, speaker, at, bytes, s.object ? index + 1 : 0))
+                ready = g;
+        }
+        left &= ~(mine | 1u << speaker);
     }
+    return ready;
 }
 
 __device__ void access(const sonde_patch_launch *l, uint64_t pc, uint64_t address, uint32_t bytes, const void *from, bool store)
@@ -337,10 +631,10 @@ __device__ void access(const sonde_patch_launch *l, uint64_t pc, uint64_t addres
     const unsigned char *at = static_cast<const unsigned char *>(from);
     const uint32_t element = bytes < 8 ? bytes : 8;
     const uint64_t code = pc | static_cast<uint64_t>(store) << SONDE_PATCH_STORE | static_cast<uint64_t>(element) << SONDE_PATCH_BYTES;
-    if (element < 8)
-        found<small>(l, code, address, at, bytes);
-    else
-        found<large>(l, code, address, at, bytes);
+    const unsigned active = __activemask();
+    sonde_patch_guess *ready = element < 8 ? found<small>(l, active, code, address, at, bytes) : found<large>(l, active, code, address, at, bytes);
+    if (ready)
+        vote(ready, active, element);
 }
 
 /* Null: nothing, or what is not Sonde's, which is not touched. */

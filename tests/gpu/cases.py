@@ -470,6 +470,18 @@ def check_values(m):
         "read_ramp_once": ("ptx", 1, 1, None)})
 
 
+def check_machine_guesses(m):
+    """Of the first launch that is looked at only what came late is compared."""
+    values, lines = {"int": "5", "float": "2.5", "double": "0.1"}, {"int": "-3 * i + 7", "float": "-0.5 * i + 3", "double": "0.125 * i + 2"}
+    for kind, value in values.items():
+        yield equal(f"often_{kind}", [p[:1] + p[2:] for p in guessed_of(m, f"often_{kind}")], [("frequent", 0.6, False, value)])
+        yield equal(f"seldom_{kind}", guessed_of(m, f"seldom_{kind}"), [])
+        yield equal(f"ramp_{kind}", [p[:1] + p[2:] for p in guessed_of(m, f"ramp_{kind}")], [("structured", 0.95, False, lines[kind])])
+        yield equal(f"bent_{kind}", guessed_of(m, f"bent_{kind}"), [])
+    yield equal("often_vectors", [p[:1] + p[2:] for p in guessed_of(m, "often_vectors")], [("frequent", 0.6, False, "2.5")])
+    yield equal("ramp_vectors", [p[:1] + p[2:] for p in guessed_of(m, "ramp_vectors")], [("structured", 1.0, False, "0.25 * i + 1")])
+
+
 def check_machine(launches, looked_at):
     def check(m):
         n, of = 4096, lambda kernel: [p[:1] + p[2:] for p in patterns_of(m, kernel)]
@@ -482,6 +494,7 @@ def check_machine(launches, looked_at):
             yield equal("read_fitting", of("read_fitting"), [("heavy_type", 1.0, n * 8, 8, "1 to 1024.75: float would do", True)])
             yield equal("read_small", of("read_small"), [("heavy_type", 1.0, n * 4, 4, "-3 to 117: int8_t would do", True)])
             yield equal("read_near", [p[:4] for p in of("read_near")], [("approximate", 1.0, n * 4, 4)])
+            yield from check_machine_guesses(m)
         yield equal("read_vectors", of("read_vectors"), [("single_value", 1.0, n * 16, 4 if typed else 8, same, True)])
         yield equal("some_threads", of("some_threads"), [("single_value", 1.0, 410 * 4, 4, "all are 7", True)])
         either = [("heavy_type", 1.0, 2730 * 4, 4, "-3 to 117: int8_t would do", True)] if typed else []
@@ -491,8 +504,9 @@ def check_machine(launches, looked_at):
         left_out = None if looked_at == launches else "not of those that --values-sample chose"
         yield equal("coverage", coverage, {
             **{k: ("sanitizer", 1, 1, None) for k in MACHINE if k.startswith(("read", "some"))}, "read_zeros": ("sanitizer", launches, looked_at, left_out),
+            **{k: ("sanitizer", max(launches, 6), max(looked_at, 6) if not left_out else looked_at, left_out) for k in MACHINE_GUESSED},
             "captured": ("none", 3, 0, "it was captured for a graph")})
-        yield equal("operations without times", m.view("ledger")["no_times"], sum(m.kernels().values()) + 8 + 11)
+        yield equal("operations without times", m.view("ledger")["no_times"], sum(m.kernels().values()) + sum(count for count, _ in MACHINE_COPIES.values()))
         yield "it is said that there are none", any("no device times" in note for note in m.notes()), str(m.notes())
     return check
 
@@ -609,9 +623,11 @@ def check_alike(m):
 UNCHANGED = {"write_same": 22, "write_half": 4, "add_some": 1, "write_vector": 1, "write_bytes": 1, "write_mixed": 1, "write_twice": 1,
              "write_indirect": 1, "needs_variable": 1, "uses_all": 1, "from_buffer": 1, "write_both": 1, "only_reads": 1}
 REPLAYED = {"make": 7, "only_reads": 5, "fill_with": 9, "indirect": 1}
+MACHINE_GUESSED = [f"{what}_{kind}" for what in ("often", "seldom", "ramp", "bent") for kind in ("int", "float", "double")] + ["often_vectors", "ramp_vectors"]
 MACHINE = {"read_zeros": 5, "read_same": 1, "read_wide": 1, "read_fitting": 1, "read_small": 1, "read_near": 1, "read_vectors": 1, "some_threads": 1,
-           "read_either": 1, "read_variable": 1, "captured": 3}
-MACHINE_COPIES = {"write": (7, 4 * 16384 + 65536 + 2 * 32768), "fill": (1, 32768), "read": (11, 9 * 16384 + 2 * 32768)}
+           "read_either": 1, "read_variable": 1, "captured": 3, **{kernel: 6 for kernel in MACHINE_GUESSED}}
+MACHINE_COPIES = {"write": (7 + 28, 4 * 16384 + 65536 + 2 * 32768 + 18 * 16384 + 8 * 32768 + 2 * 65536), "fill": (1, 32768),
+                  "read": (11 + 14, 9 * 16384 + 2 * 32768 + 10 * 16384 + 4 * 32768)}
 VALUES = {"read_zeros": 5, "read_same": 1, "read_small": 1, "read_wide": 1, "read_near": 1, "some_threads": 1, "needs_variable": 1,
           "much_shared": 1, "captured": 3, "read_often": 6, "read_ramp": 6, "read_seldom": 12, "read_bent": 12, "read_often_once": 1,
           "read_ramp_once": 1}
@@ -669,8 +685,8 @@ CASES = [
          options=["--values=fine"]),
     Case("machine", ["{bin}/machine"], MACHINE, MACHINE_COPIES, [check_machine(5, 5)],
          options=["--values=fine", "--values-engine=sanitizer", "--values-sample=1/1"]),
-    Case("machine-sampled", ["{bin}/machine", "100"], {**MACHINE, "read_zeros": 100}, MACHINE_COPIES, [check_machine(100, 5)],
-         options=["--values=fine", "--values-engine=sanitizer"]),  # 1 of 20
+    Case("machine-sampled", ["{bin}/machine", "100"], {**MACHINE, "read_zeros": 100, **{kernel: 100 for kernel in MACHINE_GUESSED}}, MACHINE_COPIES,
+         [check_machine(100, 5)], options=["--values=fine", "--values-engine=sanitizer"]),  # 1 of 20
     Case("unchanged", ["{bin}/unchanged"], UNCHANGED, None, [check_unchanged], options=["--values"]),
     Case("alike", ["{bin}/alike"], {"set": 9, "look": 1}, None, [check_alike], options=["--values"]),
     Case("rectangles", ["{bin}/rectangles"], {"disturb": 1, "write_bytes": 1}, None, [check_rectangles], options=["--values"]),

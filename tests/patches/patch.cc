@@ -12,48 +12,63 @@ thread_local unsigned warp_lane;
 
 namespace {
 
-struct thread {
-    struct warp *of;
-    unsigned lane;
+/* The lanes are threads of the program, the same ones for all warps, which come one after the other. */
+struct {
+    pthread_barrier_t begin, end; /* of all lanes, and of who makes the warp */
+    bool made;
+    struct warp warp;
     void *data;
     const struct made_access *access;
-};
+} here;
 
-void *run(void *user)
+void access_one(unsigned lane)
 {
-    const struct thread *t = static_cast<const struct thread *>(user);
-    const struct made_access *a = t->access;
-    warp_here = t->of;
-    warp_lane = t->lane;
-    void *address = reinterpret_cast<void *>(a->address[t->lane]);
+    const struct made_access *a = here.access;
+    void *address = reinterpret_cast<void *>(a->address[lane]);
     if (a->async)
-        SondeAsync(t->data, a->pc, address, 0, a->bytes);
+        SondeAsync(here.data, a->pc, address, 0, a->bytes);
     else
-        SondeAccess(t->data, a->pc, address, a->bytes, a->flags, a->flags == SANITIZER_MEMORY_DEVICE_FLAG_WRITE ? &a->value[t->lane] : nullptr);
+        SondeAccess(here.data, a->pc, address, a->bytes, a->flags, a->flags == SANITIZER_MEMORY_DEVICE_FLAG_WRITE ? &a->value[lane] : nullptr);
+}
+
+void *run(void *lane)
+{
+    warp_here = &here.warp;
+    warp_lane = static_cast<unsigned>(reinterpret_cast<uintptr_t>(lane));
+    for (;;) {
+        pthread_barrier_wait(&here.begin);
+        if (here.access->mask >> warp_lane & 1)
+            access_one(warp_lane);
+        pthread_barrier_wait(&here.end);
+    }
     return nullptr;
+}
+
+void make_lanes()
+{
+    pthread_t lane;
+    here.made = true;
+    pthread_barrier_init(&here.begin, nullptr, 33);
+    pthread_barrier_init(&here.end, nullptr, 33);
+    for (uintptr_t k = 0; k < 32; k++)
+        pthread_create(&lane, nullptr, run, reinterpret_cast<void *>(k));
 }
 
 } // namespace
 
 extern "C" void made_warp(void *data, unsigned multiprocessor, const struct made_access *access)
 {
-    struct warp w = {};
-    struct thread threads[32];
-    pthread_t made[32];
-    unsigned count = 0;
-    w.mask = access->mask;
+    if (!here.made)
+        make_lanes();
+    here.data = data;
+    here.access = access;
+    here.warp.mask = access->mask;
     for (unsigned lane = 0; lane < 32; lane++) /* what has nothing to copy does not stay with the others */
         if (access->async && !access->address[lane])
-            w.mask &= ~(1u << lane);
-    w.multiprocessor = multiprocessor;
-    pthread_barrier_init(&w.barrier, nullptr, static_cast<unsigned>(__builtin_popcount(w.mask)));
-    for (unsigned lane = 0; lane < 32; lane++)
-        if (access->mask >> lane & 1) {
-            threads[count] = {&w, lane, data, access};
-            pthread_create(&made[count], nullptr, run, &threads[count]);
-            count++;
-        }
-    while (count)
-        pthread_join(made[--count], nullptr);
-    pthread_barrier_destroy(&w.barrier);
+            here.warp.mask &= ~(1u << lane);
+    here.warp.multiprocessor = multiprocessor;
+    pthread_barrier_init(&here.warp.barrier, nullptr, static_cast<unsigned>(__builtin_popcount(here.warp.mask)));
+    pthread_barrier_wait(&here.begin);
+    pthread_barrier_wait(&here.end);
+    pthread_barrier_destroy(&here.warp.barrier);
 }

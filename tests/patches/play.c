@@ -94,6 +94,67 @@ static void typed(void *data, void **parameters)
     access_all(data, 5, 8, SANITIZER_MEMORY_DEVICE_FLAG_READ, *(const CUdeviceptr *)parameters[5], NULL);
 }
 
+/* ---- guesses: 16 warps, of which the first eight leave the samples ------------------------------------------- */
+
+enum { WARPS = 16,
+       GUESSED = 32 }; /* its first access, behind those of `typed`: run.py has the code of both */
+
+/* Loads and a store, each of all elements of its own buffer. */
+static const struct guessed_access {
+    unsigned bytes; /* of a thread */
+    unsigned flags;
+} guessed_accesses[] = {{4, SANITIZER_MEMORY_DEVICE_FLAG_READ}, {4, SANITIZER_MEMORY_DEVICE_FLAG_READ}, {8, SANITIZER_MEMORY_DEVICE_FLAG_READ}, {16, SANITIZER_MEMORY_DEVICE_FLAG_READ}, {2, SANITIZER_MEMORY_DEVICE_FLAG_READ}, {4, SANITIZER_MEMORY_DEVICE_FLAG_READ}, {4, SANITIZER_MEMORY_DEVICE_FLAG_READ}, {8, SANITIZER_MEMORY_DEVICE_FLAG_WRITE}};
+enum { ACCESSES = sizeof guessed_accesses / sizeof *guessed_accesses };
+
+static void guessed(void *data, void **parameters)
+{
+    for (unsigned at = 0; data && at < ACCESSES; at++)
+        for (unsigned warp = 0; warp < WARPS; warp++) {
+            const unsigned bytes = guessed_accesses[at].bytes;
+            struct made_access a = access_of(GUESSED + (int)at, bytes, guessed_accesses[at].flags, ~0u);
+            for (unsigned lane = 0; lane < 32; lane++) {
+                a.address[lane] = *(const CUdeviceptr *)parameters[at] + bytes * (warp * 32 + lane);
+                if (a.flags == SANITIZER_MEMORY_DEVICE_FLAG_WRITE) /* what is there already */
+                    memcpy(a.value[lane], (const void *)(uintptr_t)a.address[lane], bytes);
+            }
+            made_warp(data, 11 * warp, &a);
+        }
+}
+
+/* Numbers that nothing is common to. */
+static int32_t mixed(uint32_t i)
+{
+    i = (i ^ i >> 16) * 0x7feb352du;
+    i = (i ^ i >> 15) * 0x846ca68bu;
+    return (int32_t)(i ^ i >> 16);
+}
+
+/* Integers of which 60 % are 5; floats, 95 % on a line; doubles, all on one; vectors of four floats, of which 60 % are 2.5; shorts on a
+ * line modulo their type; integers of which 40 % are 5; floats, 85 % on a line; integers of 8 bytes, all on one. */
+static void launch_guessed(CUstream stream)
+{
+    static struct made_kernel kernel = {"typed", guessed};
+    CUdeviceptr at[ACCESSES];
+    void *parameters[ACCESSES];
+    for (unsigned k = 0; k < ACCESSES; k++) {
+        cuMemAlloc_v2(&at[k], (size_t)WARPS * 32 * guessed_accesses[k].bytes);
+        parameters[k] = &at[k];
+    }
+    for (int i = 0; i < WARPS * 32; i++) {
+        ((int32_t *)(uintptr_t)at[0])[i] = i % 10 < 6 ? 5 : mixed((uint32_t)i);
+        ((float *)(uintptr_t)at[1])[i] = i % 20 == 7 ? (float)mixed((uint32_t)i) : 3 - 0.5f * (float)i;
+        ((double *)(uintptr_t)at[2])[i] = 3 + (0.125 + 0x1p-33) * i;
+        ((int16_t *)(uintptr_t)at[4])[i] = (int16_t)(300 * i);
+        ((int32_t *)(uintptr_t)at[5])[i] = i % 10 < 4 ? 5 : mixed((uint32_t)i);
+        ((float *)(uintptr_t)at[6])[i] = i % 20 % 7 == 2 ? (float)mixed((uint32_t)i) : 3 - 0.5f * (float)i;
+        ((int64_t *)(uintptr_t)at[7])[i] = 10000000019 * i - 5;
+    }
+    for (int i = 0; i < WARPS * 128; i++)
+        ((float *)(uintptr_t)at[3])[i] = i % 10 < 6 ? 2.5f : (float)mixed((uint32_t)i);
+    for (int k = 0; k < 2; k++)
+        cuLaunchKernel((CUfunction)(void *)&kernel, WARPS, 1, 1, 32, 1, 1, 0, stream, parameters, NULL);
+}
+
 static void launch_typed(CUstream stream)
 {
     static struct made_kernel kernel = {"typed", typed};
@@ -156,6 +217,8 @@ int main(int argc, char **argv)
     cuMemFree_v2(third);
     if (getenv("MADE_CODE"))
         launch_typed(stream);
+    if (getenv("MADE_GUESSED"))
+        launch_guessed(stream);
     printf("patched %d switches %u unset %u\n", made_patched, made_switches, made_unset);
     return 0;
 }

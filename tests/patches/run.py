@@ -64,7 +64,21 @@ typed:
         /*01d0*/                   IMAD R23, R8, R9, R10 ;
         /*01e0*/                   IMAD R24, R11, R9, R8 ;
         /*01f0*/                   ISETP.GT.U32.AND P0, PT, R14, c[0x0][0x160], PT ;
-        /*0200*/                   EXIT ;
+        /*02f0*/                   IMAD.WIDE R44, R23, R24, R46 ;
+        /*0300*/                   LDG.E R30, [R2.64] ;
+        /*0310*/                   LDG.E R31, [R2.64] ;
+        /*0320*/                   LDG.E.64 R32, [R2.64] ;
+        /*0330*/                   LDG.E.128 R36, [R2.64] ;
+        /*0340*/                   LDG.E.S16 R40, [R2.64] ;
+        /*0350*/                   LDG.E R41, [R2.64] ;
+        /*0360*/                   LDG.E R42, [R2.64] ;
+        /*0370*/                   STG.E.64 [R2.64], R44 ;
+        /*0380*/                   IMAD R50, R30, R41, R40 ;
+        /*0390*/                   FMUL R51, R31, R42 ;
+        /*03a0*/                   DADD R52, R32, R32 ;
+        /*03b0*/                   FFMA R54, R36, R37, R38 ;
+        /*03c0*/                   FADD R55, R39, R36 ;
+        /*03d0*/                   EXIT ;
 """
 
 
@@ -210,6 +224,18 @@ def main():
     else:
         print("skipped: no ptxas and nvdisasm, which come from PyPI")
     code, path = disassembler(options)
+    # Of two launches of 512 threads 1024 - 256 + 32 elements are compared; the samples are each fourth lane's of its warp, another one in each.
+    said, view = record(options, "guessed", MADE_CODE=code, MADE_GUESSED="1", SONDE_NVDISASM=path)
+    guesses = [("typed", "frequent", 4, "≈ 59.8 % are 5"), ("typed", "frequent", 4, "≈ 60.0 % are 2.5"), ("typed", "structured", 2, "≈ 100.0 % are 300 * i"),
+               ("typed", "structured", 4, "≈ 94.9 % are -0.5 * i + 3"), ("typed", "structured", 8, "≈ 100.0 % are 0.125 * i + 3"),
+               ("typed", "structured", 8, "≈ 100.0 % are 10000000019 * i - 5")]
+    found = sorted((p["operation"], p["pattern"], p["element_bytes"], p["evidence"].split(": ", 1)[1])
+                   for o in view("values")["objects"] for p in o["patterns"] if p["pattern"] in ("frequent", "structured"))
+    held += [require("what is frequent, and what on a line", found, guesses)]
+    said, view = record(options, "untyped", MADE_CODE=code, MADE_GUESSED="1", SONDE_NVDISASM="/nonexistent")
+    found = sorted((p["element_bytes"], p["evidence"].split(": ", 1)[1]) for o in view("values")["objects"] for p in o["patterns"]
+                   if p["pattern"] in ("frequent", "structured"))
+    held += [require("bits that are frequent", found, [(4, "≈ 59.8 % are 5"), (8, "≈ 60.0 % are 0x4020000040200000, as a double 8.00000191")])]
     said, view = record(options, "typed", MADE_CODE=code, SONDE_NVDISASM=path)
     held += [
         require("patterns of types", [p for p in patterns(view) if p[0] == "typed"], of_types),

@@ -38,6 +38,55 @@ static inline int __ffs(unsigned bits)
     return __builtin_ffs(static_cast<int>(bits));
 }
 
+static inline double reciprocal_near(double x)
+{
+    return 1 / x;
+}
+static inline double __dadd_rn(double a, double b)
+{
+    return a + b;
+}
+static inline double __dmul_rn(double a, double b)
+{
+    return a * b;
+}
+static inline double __fma_rn(double a, double b, double c)
+{
+    return __builtin_fma(a, b, c);
+}
+static inline double __ll2double_rn(long long number)
+{
+    return static_cast<double>(number);
+}
+static inline long long __double2ll_rn(double number)
+{
+    return __builtin_fabs(number) < 0x1p62 ? __builtin_llrint(number) : 0;
+}
+static inline float __double2float_rn(double number)
+{
+    return static_cast<float>(number);
+}
+template <typename To, typename From>
+To bits_as(From from)
+{
+    To to;
+    static_assert(sizeof to == sizeof from, "bits");
+    __builtin_memcpy(&to, &from, sizeof to);
+    return to;
+}
+static inline double __longlong_as_double(long long bits)
+{
+    return bits_as<double>(bits);
+}
+static inline long long __double_as_longlong(double number)
+{
+    return bits_as<long long>(number);
+}
+static inline float __uint_as_float(unsigned bits)
+{
+    return bits_as<float>(bits);
+}
+
 template <typename T>
 T __shfl_sync(unsigned, T value, int from)
 {
@@ -62,8 +111,11 @@ T __shfl_xor_sync(unsigned mask, T value, int distance)
 static inline unsigned __ballot_sync(unsigned mask, bool is)
 {
     unsigned all = 0;
+    warp_here->exchanged[warp_lane] = is;
+    pthread_barrier_wait(&warp_here->barrier);
     for (unsigned left = mask; left; left &= left - 1)
-        all |= static_cast<unsigned>(__shfl_sync(mask, static_cast<unsigned>(is), __ffs(left) - 1)) << (__ffs(left) - 1);
+        all |= static_cast<unsigned>(warp_here->exchanged[__ffs(left) - 1]) << (__ffs(left) - 1);
+    pthread_barrier_wait(&warp_here->barrier);
     return all;
 }
 
@@ -73,9 +125,10 @@ static inline word_here atomicCAS(word_here *at, word_here expected, word_here w
     __atomic_compare_exchange_n(at, &expected, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     return expected;
 }
-static inline void atomicAdd(word_here *at, word_here value)
+template <typename N>
+N atomicAdd(N *at, N value)
 {
-    __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST);
+    return __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST);
 }
 static inline void atomicOr(word_here *at, word_here value)
 {

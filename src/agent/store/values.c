@@ -304,3 +304,48 @@ void sonde_value_bits_seen(uint32_t id, const struct sonde_value_bits *bits)
     }
     sonde__unlock(&sonde__agent.table_lock);
 }
+
+uint32_t sonde_value_guesses_add(uint32_t access)
+{
+    uint32_t id = 0;
+    if (!access || !sonde__agent_here())
+        return 0;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_guess *row = ROW_ADD(GUESS, struct sonde_row_guess, &id);
+    if (row) {
+        *row = (struct sonde_row_guess){.access = access};
+        sonde__row_commit(SONDE_TABLE_GUESS);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    if (!row)
+        sonde_note("values: no room in --memory for all that was guessed of accesses");
+    return row ? id : 0;
+}
+
+void sonde_value_guesses_seen(uint32_t id, const struct sonde_value_guesses *g)
+{
+    if (!id || !sonde__agent_here())
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_guess *row = sonde__table_find(SONDE_TABLE_GUESS, sizeof *row, id);
+    if (row)
+        *row = (struct sonde_row_guess){
+            .access = row->access,
+            .value4 = g->value4,
+            .lined = g->integers.lined,
+            .slope = (uint64_t)g->integers.slope,
+            .offset = (uint64_t)g->integers.offset,
+            .reals = g->reals.lined,
+            .slope_real = (uint64_t)g->reals.slope,
+            .offset_real = (uint64_t)g->reals.offset,
+            .checked4 = g->checked4,
+            .equal4 = g->equal4,
+            .lined4 = g->integers4.lined,
+            .slope4 = (uint64_t)g->integers4.slope,
+            .offset4 = (uint64_t)g->integers4.offset,
+            .reals4 = g->reals4.lined,
+            .slope4_real = (uint64_t)g->reals4.slope,
+            .offset4_real = (uint64_t)g->reals4.offset,
+        };
+    sonde__unlock(&sonde__agent.table_lock);
+}

@@ -446,6 +446,30 @@ static uint32_t number_of(const struct sonde_patch_seen *s)
     return within ? (uint32_t)((s->pc - k->pc) / INSTRUCTION) : ELSEWHERE | (uint32_t)(s->pc / INSTRUCTION);
 }
 
+static struct sonde_value_line line_of(const struct sonde_patch_guessed *g, unsigned way)
+{
+    const struct sonde_patch_line *line = &g->line[way - 1];
+    return line->slope ? (struct sonde_value_line){g->matching[way], (int64_t)line->slope, (int64_t)line->offset} : (struct sonde_value_line){0};
+}
+
+/* The value is of the access, the lines depend on the type. */
+static void tell_guess(struct sonde_patch_seen *s)
+{
+    const struct sonde_patch_guessed *whole = &s->guessed[0], *half = &s->guessed[1];
+    const struct sonde_value_guesses guesses = {
+        .integers = line_of(whole, SONDE_PATCH_ON_INTEGERS),
+        .reals = line_of(whole, SONDE_PATCH_ON_REALS),
+        .integers4 = line_of(half, SONDE_PATCH_ON_INTEGERS),
+        .reals4 = line_of(half, SONDE_PATCH_ON_REALS),
+        .checked4 = half->checked,
+        .equal4 = half->matching[SONDE_PATCH_EQUAL],
+        .value4 = (uint32_t)half->value,
+    };
+    if (whole->checked && !s->guess_row)
+        s->guess_row = sonde_value_guesses_add(s->row);
+    sonde_value_guesses_seen(s->guess_row, &guesses);
+}
+
 /* False: its launch has not returned yet, so that it is not known where its code is; unless there is no other time. */
 static bool tell(struct sonde_patch_seen *s, bool last)
 {
@@ -459,7 +483,16 @@ static bool tell(struct sonde_patch_seen *s, bool last)
         .type = SONDE_ELEMENT_BITS,
         .element_bytes = s->bytes,
     };
-    const struct sonde_value_seen seen = {.elements = s->elements, .any = s->any, .all = s->all, .least = s->least, .most = s->most};
+    const struct sonde_value_seen seen = {
+        .elements = s->elements,
+        .any = s->any,
+        .all = s->all,
+        .least = s->least,
+        .most = s->most,
+        .checked = s->guessed[0].checked,
+        .equal = s->guessed[0].matching[SONDE_PATCH_EQUAL],
+        .value = s->guessed[0].value,
+    };
     struct sonde_value_bits bits;
     for (unsigned set = 0; set < 2; set++) {
         bits.whole[set] = (struct sonde_value_extent){s->whole[set].least, s->whole[set].most};
@@ -469,12 +502,13 @@ static bool tell(struct sonde_patch_seen *s, bool last)
         s->bits_row = sonde_value_bits_add(s->row);
     sonde_value_access_seen(s->row, &seen);
     sonde_value_bits_seen(s->bits_row, &bits);
+    tell_guess(s);
     return true;
 }
 
 static void read_context(struct sonde_cuda_place *place, bool last)
 {
-    static struct sonde_once said;
+    static struct sonde_once said, said_unguessed;
     struct sonde_patched_context *c = known_context(place);
     const uint64_t launched = c ? atomic_load(&c->launches) : 0;
     if (!c || !c->table || (!last && launched == c->read_launches))
@@ -491,6 +525,8 @@ static void read_context(struct sonde_cuda_place *place, bool last)
         told &= tell(&c->all.seen[i], last);
     if (c->host->lost && sonde__once(&said))
         sonde_note("values: more accesses and objects than their table holds: some were not looked at");
+    if (c->host->unguessed && sonde__once(&said_unguessed))
+        sonde_note("values: more accesses and objects than guesses are kept of: of some, frequent values and lines are not known");
     if (told)
         c->read_launches = launched;
 }

@@ -1,8 +1,9 @@
-/* patch.c - ranges in order, and the parts of a table added up. */
+/* patch.c - ranges in order, the parts of a table added up, and its guesses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -146,9 +147,135 @@ static void a_later_sum_replaces(void **state)
     free(t);
 }
 
+/* ---- guesses ------------------------------------------------------------------------------------------------- */
+
+static uint64_t of_double(double number)
+{
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+static uint64_t of_float(float number)
+{
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+static void set_line(struct sonde_patch_guess *g, unsigned half, unsigned line, uint64_t slope, uint64_t offset)
+{
+    g->flags |= (uint64_t)SONDE_PATCH_HAS_LINE << (2 * half + line);
+    g->line[half][line] = (struct sonde_patch_line){slope ^ SONDE_PATCH_HIDDEN, offset ^ SONDE_PATCH_HIDDEN};
+}
+
+static void add_sample(struct sonde_patch_guess *g, uint64_t bits, uint64_t index)
+{
+    g->sample[g->taken].bits = bits;
+    g->sample[g->taken++].index = index ^ SONDE_PATCH_HIDDEN;
+}
+
+/* An access of `elements` in two parts, and its guess of a value. */
+static struct sonde_patch_guess *guessed(struct sonde_patch_table *t, unsigned bytes, uint64_t elements, uint64_t unchecked, uint64_t value)
+{
+    for (unsigned part = 0; part < 2; part++) {
+        struct sonde_patch_slot *s = &t->slots[part * SONDE_PATCH_SLOTS];
+        *s = slot(1, bytes, elements / 2, 0, 1);
+        s->unchecked = unchecked / 2;
+    }
+    const uint64_t tag = t->slots[0].tag;
+    t->guesses[SONDE_PATCH_GUESS_AT(tag, 0)].tag = tag + 2; /* another's */
+    struct sonde_patch_guess *g = &t->guesses[SONDE_PATCH_GUESS_AT(tag, 1)];
+    g->tag = tag;
+    g->flags = SONDE_PATCH_STANDS;
+    g->value[0] = value ^ SONDE_PATCH_HIDDEN;
+    g->value[1] = bytes == 8 ? (uint32_t)value ^ SONDE_PATCH_HIDDEN : 0;
+    return g;
+}
+
+/* Samples were not compared on the device: they are here. Lines are of integers, and of floats: a line of one is none of the other. */
+static void guesses_are_added_up(void **state)
+{
+    (void)state;
+    struct sonde_patch_table *t = calloc(1, sizeof *t);
+    struct sonde_patch_all all = {0};
+    assert_non_null(t);
+    struct sonde_patch_guess *g = guessed(t, 4, 1000, 200, 7);
+    set_line(g, 0, 0, 3, (uint64_t)-2);
+    set_line(g, 0, 1, of_double(0.5), of_double(-1));
+    t->slots[0].matching[0][SONDE_PATCH_EQUAL] = 100;
+    t->slots[SONDE_PATCH_SLOTS].matching[0][SONDE_PATCH_EQUAL] = 11;
+    t->slots[0].matching[0][SONDE_PATCH_ON_INTEGERS] = 300;
+    t->slots[SONDE_PATCH_SLOTS].matching[0][SONDE_PATCH_ON_REALS] = 5;
+    add_sample(g, 7, 3);             /* 3 * 3 - 2 */
+    add_sample(g, of_float(9), 20);  /* 0.5 * 20 - 1 */
+    add_sample(g, (uint32_t)-2, 0);
+    add_sample(g, 8, 3);
+    g->taken = 40; /* places that nobody got */
+    assert_true(sonde__patch_sum(&all, t));
+    assert_int_equal(all.count, 1);
+    const struct sonde_patch_guessed *found = &all.seen[0].guessed[0];
+    assert_int_equal(found->checked, 1000 - 200 + 4);
+    assert_int_equal(found->value, 7);
+    assert_int_equal(found->matching[SONDE_PATCH_EQUAL], 111 + 1);
+    assert_int_equal(found->matching[SONDE_PATCH_ON_INTEGERS], 300 + 2);
+    assert_int_equal(found->matching[SONDE_PATCH_ON_REALS], 5 + 1);
+    assert_int_equal(found->line[0].slope, 3);
+    assert_true(found->line[0].offset == (uint64_t)-2 && found->line[1].slope == of_double(0.5) && found->line[1].offset == of_double(-1));
+    assert_int_equal(all.seen[0].guessed[1].checked, 0);
+    assert_true(sonde__patch_sum(&all, t)); /* and replaced, not added to */
+    assert_int_equal(all.seen[0].guessed[0].checked, 804);
+    sonde__patch_release(&all);
+    free(t);
+}
+
+/* Elements of 8 bytes are also guessed about as two of 4, whose index is twice theirs. */
+static void halves_have_guesses_of_their_own(void **state)
+{
+    (void)state;
+    struct sonde_patch_table *t = calloc(1, sizeof *t);
+    struct sonde_patch_all all = {0};
+    assert_non_null(t);
+    struct sonde_patch_guess *g = guessed(t, 8, 100, 100, 0x0000000a00000009);
+    set_line(g, 1, 0, 1, 5);
+    add_sample(g, 0x0000000a00000009, 2); /* 1 * 4 + 5, 1 * 5 + 5 */
+    add_sample(g, 0x0000000b00000009, 2);
+    assert_true(sonde__patch_sum(&all, t));
+    const struct sonde_patch_guessed *whole = &all.seen[0].guessed[0], *half = &all.seen[0].guessed[1];
+    assert_true(whole->checked == 2 && whole->matching[SONDE_PATCH_EQUAL] == 1 && !whole->line[0].slope);
+    assert_true(half->checked == 4 && half->value == 9 && half->matching[SONDE_PATCH_EQUAL] == 2 && half->matching[SONDE_PATCH_ON_INTEGERS] == 3);
+    sonde__patch_release(&all);
+    free(t);
+}
+
+static void a_part_of_a_guess_is_none(void **state)
+{
+    (void)state;
+    struct sonde_patch_table *t = calloc(1, sizeof *t);
+    struct sonde_patch_all all = {0};
+    assert_non_null(t);
+    struct sonde_patch_guess *g = guessed(t, 8, 100, 0, 5);
+    set_line(g, 1, 1, of_double(1), 0);
+    const struct sonde_patch_guess whole = *g;
+    assert_true(sonde__patch_sum(&all, t));
+    assert_int_equal(all.seen[0].guessed[0].checked, 100);
+    assert_int_equal(all.seen[0].guessed[1].checked, 200);
+    for (unsigned missing = 0; missing < 4; missing++) {
+        *g = whole;
+        *(missing == 0 ? &g->flags : (missing == 1 ? &g->value[1] : (missing == 2 ? &g->line[1][1].offset : &g->tag))) = 0;
+        assert_true(sonde__patch_sum(&all, t));
+        assert_int_equal(all.seen[0].guessed[0].checked, 0);
+        assert_int_equal(all.seen[0].guessed[1].checked, 0);
+    }
+    sonde__patch_release(&all);
+    free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(ranges_are_sorted), cmocka_unit_test(what_overlaps_gives_way),
-                                       cmocka_unit_test(parts_are_added_up), cmocka_unit_test(a_later_sum_replaces)};
+                                       cmocka_unit_test(parts_are_added_up), cmocka_unit_test(a_later_sum_replaces),
+                                       cmocka_unit_test(guesses_are_added_up), cmocka_unit_test(halves_have_guesses_of_their_own),
+                                       cmocka_unit_test(a_part_of_a_guess_is_none)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@ int sonde_value_typing_find(const struct sonde_process *p, struct sonde_value_ty
 {
     const struct sonde_row_bits *bits = p->tables[SONDE_TABLE_BITS].rows;
     const struct sonde_row_type *types = p->tables[SONDE_TABLE_TYPE].rows;
+    const struct sonde_row_guess *guesses = p->tables[SONDE_TABLE_GUESS].rows;
     const uint32_t count = p->tables[SONDE_TABLE_ACCESS].count;
     *out = (struct sonde_value_typing){.process = p};
     if (!p->tables[SONDE_TABLE_BITS].count || !p->tables[SONDE_TABLE_TYPE].count || !count)
@@ -28,6 +29,9 @@ int sonde_value_typing_find(const struct sonde_process *p, struct sonde_value_ty
     for (uint32_t i = 0; i < p->tables[SONDE_TABLE_TYPE].count; i++)
         if (types[i].access < count)
             out->of[types[i].access].type = i + 1;
+    for (uint32_t i = 1; i < p->tables[SONDE_TABLE_GUESS].count; i++)
+        if (guesses[i].access < count)
+            out->of[guesses[i].access].guess = i;
     return 0;
 }
 
@@ -89,6 +93,26 @@ static void halve(struct sonde_row_access *a)
     a->element_bytes /= 2;
 }
 
+/* What was guessed of elements of `bytes`, of which this row's may be halves; of smaller parts nothing is. */
+static void read_guess(struct sonde_row_access *row, const struct sonde_row_guess *g, unsigned bytes)
+{
+    const bool real = row->type == SONDE_ELEMENT_FLOAT, halves = bytes == 8 && row->element_bytes == 4;
+    if (!g || (row->element_bytes != bytes && !halves)) {
+        row->checked = row->equal = 0;
+        return;
+    }
+    if (halves) {
+        row->checked = g->checked4;
+        row->equal = g->equal4;
+        row->value = g->value4;
+    }
+    if (row->element_bytes < 4 && (real || row->type == SONDE_ELEMENT_BFLOAT))
+        return;
+    row->lined = halves ? (real ? g->reals4 : g->lined4) : (real ? g->reals : g->lined);
+    row->slope = halves ? (real ? g->slope4_real : g->slope4) : (real ? g->slope_real : g->slope);
+    row->offset = halves ? (real ? g->offset4_real : g->offset4) : (real ? g->offset_real : g->offset);
+}
+
 static bool is_small_real(const struct sonde_row_type *t)
 {
     return (t->type == SONDE_ELEMENT_FLOAT || t->type == SONDE_ELEMENT_BFLOAT) && t->element_bytes == 2;
@@ -110,7 +134,9 @@ void sonde_value_typing_read(const struct sonde_value_typing *b, uint32_t id, st
         return;
     const struct sonde_row_bits *r = &((const struct sonde_row_bits *)b->process->tables[SONDE_TABLE_BITS].rows)[of->bits];
     const struct sonde_row_type *type = &((const struct sonde_row_type *)b->process->tables[SONDE_TABLE_TYPE].rows)[of->type - 1];
-    const bool halves = row->element_bytes == 8 && type->element_bytes == 4;
+    const struct sonde_row_guess *guesses = b->process->tables[SONDE_TABLE_GUESS].rows;
+    const unsigned bytes = row->element_bytes;
+    const bool halves = bytes == 8 && type->element_bytes == 4;
     const struct extents e = {{halves ? r->least4 : r->least, halves ? r->least4_set : r->least_set}, {halves ? r->most4 : r->most, halves ? r->most4_set : r->most_set}};
     const bool above = e.least[0] <= e.most[0], below = e.least[1] <= e.most[1];
     if (!fits(row, type) || (!above && !below))
@@ -118,6 +144,7 @@ void sonde_value_typing_read(const struct sonde_value_typing *b, uint32_t id, st
     while (row->element_bytes > type->element_bytes)
         halve(row);
     row->type = type->type;
+    read_guess(row, of->guess ? &guesses[of->guess] : NULL, bytes);
     row->least = (uint64_t)INT64_MAX;
     row->most = (uint64_t)INT64_MIN;
     if (is_small_real(type))

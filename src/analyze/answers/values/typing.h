@@ -10,7 +10,7 @@
 struct sonde_value_typing { /* of a process; ready when zeroed */
     const struct sonde_process *process;
     struct sonde_value_typing_of {
-        uint32_t bits, type; /* row of BITS; row of TYPE plus one; 0 none */
+        uint32_t bits, type, guess; /* row of BITS; row of TYPE plus one; row of GUESS; 0 none */
     } *of;                   /* row of ACCESS -> its; NULL: there are none */
     uint32_t count;
 };

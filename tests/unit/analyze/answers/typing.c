@@ -24,9 +24,11 @@ static uint64_t larger(uint64_t a, uint64_t b)
 }
 
 /* Elements of `bytes`, of which nothing is known but their bits, read as elements of a type. */
-static struct sonde_row_access read_as(const uint64_t *elements, unsigned count, unsigned bytes, enum sonde_element type, unsigned element_bytes)
+static struct sonde_row_access read_guessed(const uint64_t *elements, unsigned count, unsigned bytes, enum sonde_element type, unsigned element_bytes,
+                                            const struct sonde_row_guess *guess)
 {
-    struct sonde_row_access rows[2] = {{0}, {.element_bytes = (uint16_t)bytes, .elements = count, .all = UINT64_MAX}};
+    struct sonde_row_access rows[2] = {{0}, {.element_bytes = (uint16_t)bytes, .elements = count, .all = UINT64_MAX, .checked = guess ? count : 0, .equal = guess != NULL, .value = elements[0]}};
+    struct sonde_row_guess guesses[2] = {{0}, guess ? *guess : (struct sonde_row_guess){0}};
     struct sonde_row_bits bits[2] = {{0}, {.access = 1, .least = UINT64_MAX, .least_set = UINT64_MAX, .least4 = UINT32_MAX, .least4_set = UINT32_MAX}};
     const struct sonde_row_type types[] = {{.access = 1, .element_bytes = (uint16_t)element_bytes, .type = (uint8_t)type}};
     struct sonde_process p = {0};
@@ -48,10 +50,16 @@ static struct sonde_row_access read_as(const uint64_t *elements, unsigned count,
     p.tables[SONDE_TABLE_ACCESS] = (struct sonde_rows){rows, 2};
     p.tables[SONDE_TABLE_BITS] = (struct sonde_rows){bits, 2};
     p.tables[SONDE_TABLE_TYPE] = (struct sonde_rows){types, 1};
+    p.tables[SONDE_TABLE_GUESS] = (struct sonde_rows){guesses, guess ? 2 : 0};
     assert_int_equal(sonde_value_typing_find(&p, &typing), 0);
     sonde_value_typing_read(&typing, 1, &rows[1]);
     sonde_value_typing_fini(&typing);
     return rows[1];
+}
+
+static struct sonde_row_access read_as(const uint64_t *elements, unsigned count, unsigned bytes, enum sonde_element type, unsigned element_bytes)
+{
+    return read_guessed(elements, count, bytes, type, element_bytes, NULL);
 }
 
 /* What its least and its most are as numbers. */
@@ -144,6 +152,30 @@ static void small_floats(void **state)
     is_between(&row, 0x1p-24, 0x1p-24);
 }
 
+/* The line is that of the type; of halves the value, too. */
+static void guesses(void **state)
+{
+    (void)state;
+    const struct sonde_row_guess guess = {.access = 1, .value4 = 5, .lined = 2, .slope = 3, .offset = 4, .reals = 1, .slope_real = of_double(0.5), .offset_real = of_double(7), .checked4 = 4, .equal4 = 3, .lined4 = 1, .slope4 = 8, .offset4 = 9, .reals4 = 4, .slope4_real = of_double(2), .offset4_real = of_double(1)};
+    const uint64_t elements[] = {5, 6}, halves[] = {0x3e003e00, 0x3e003e00};
+    struct sonde_row_access row = read_guessed(elements, 2, 8, SONDE_ELEMENT_SIGNED, 8, &guess);
+    assert_true(row.checked == 2 && row.equal == 1 && row.value == 5 && row.lined == 2 && row.slope == 3 && row.offset == 4);
+    row = read_guessed(elements, 2, 8, SONDE_ELEMENT_FLOAT, 8, &guess);
+    assert_true(row.checked == 2 && row.equal == 1 && row.value == 5 && row.lined == 1 && row.slope == of_double(0.5) && row.offset == of_double(7));
+    row = read_guessed(elements, 2, 8, SONDE_ELEMENT_UNSIGNED, 4, &guess);
+    assert_true(row.elements == 4 && row.checked == 4 && row.equal == 3 && row.value == 5 && row.lined == 1 && row.slope == 8 && row.offset == 9);
+    row = read_guessed(elements, 2, 8, SONDE_ELEMENT_FLOAT, 4, &guess);
+    assert_true(row.checked == 4 && row.equal == 3 && row.lined == 4 && row.slope == of_double(2) && row.offset == of_double(1));
+    row = read_guessed(elements, 2, 4, SONDE_ELEMENT_FLOAT, 8, &guess); /* it does not fit: of its bits the value is known */
+    assert_true(row.type == SONDE_ELEMENT_BITS && row.checked == 2 && row.equal == 1 && row.value == 5 && !row.slope);
+    row = read_guessed(halves, 2, 4, SONDE_ELEMENT_FLOAT, 2, &guess); /* nothing is known of such halves, */
+    assert_true(row.elements == 4 && !row.checked && !row.equal && !row.slope);
+    row = read_guessed(elements, 2, 2, SONDE_ELEMENT_FLOAT, 2, &guess); /* and no line of such floats */
+    assert_true(row.checked == 2 && row.equal == 1 && !row.slope);
+    row = read_as(elements, 2, 4, SONDE_ELEMENT_SIGNED, 4);
+    assert_true(!row.checked && !row.slope);
+}
+
 /* A type that is not one of the element's stays unread. */
 static void what_does_not_fit(void **state)
 {
@@ -159,6 +191,6 @@ static void what_does_not_fit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(integers), cmocka_unit_test(halves_of_elements), cmocka_unit_test(floats), cmocka_unit_test(small_floats),
-                                       cmocka_unit_test(what_does_not_fit)};
+                                       cmocka_unit_test(guesses), cmocka_unit_test(what_does_not_fit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
