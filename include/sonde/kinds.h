@@ -203,15 +203,15 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(RECTANGLE, "it writes a rectangle")                                  \
     X(NATIVE, "it runs on the host")                                       \
     X(ARGUMENTS, "it has too many arguments")                              \
-    X(MEMORY, "no device memory for the copy (--values-memory)")           \
+    X(MEMORY, "no memory for the copy (--values-memory)")                  \
     X(MANY, "too many comparisons were under way")                         \
     X(BUSY, "another thread was enqueuing in its queue")                   \
     X(COMPARE, "the device refused the comparison")                        \
     X(FAILED, "it or its comparison failed")                               \
     X(CODE, "the code of its module was not seen")                         \
-    X(PTX, "its module holds no PTX of it that the device can run")        \
+    X(PTX, "its module holds no PTX of it that the device can run (--values-engine=sanitizer looks at machine code)") \
     X(PLAIN, "its code has accesses or calls that cannot be followed")     \
-    X(VARIABLE, "it names variables of its module")                        \
+    X(VARIABLE, "it names variables of its module that its copy cannot be given") \
     X(COMPILE, "the driver refused its instrumented copy")                 \
     X(REGISTERS, "its instrumented copy needs more than its blocks have")  \
     X(BUFFER, "its parameters were given as a buffer")                     \
@@ -227,7 +227,16 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(NODES, "its graph has nodes that cannot be followed")                \
     X(OBJECTS, "it may write too many objects") \
     X(CLANG, "it takes clang 15 or newer and its libLLVM, which are not installed") \
-    X(ROUNDING, "its options allow each compiler other results (-cl-fast-relaxed-math, -cl-unsafe-math-optimizations)")
+    X(ROUNDING, "its options allow each compiler other results (-cl-fast-relaxed-math, -cl-unsafe-math-optimizations)") \
+    X(TEXTURE, "its code uses textures or surfaces")                       \
+    X(BULK, "its code uses bulk or tensor copies, multimem or asynchronous stores") \
+    X(MATRIX, "its code loads or stores matrices in global memory (wmma)") \
+    X(LENGTH, "its code has copies whose length is known only while it runs (cp.async)") \
+    X(CLUSTER, "its blocks run in clusters")                               \
+    X(CALLS, "it calls functions that are not followed (through pointers, or not compiled into it)") \
+    X(STATEMENT, "its PTX has statements or declarations that Sonde does not know") \
+    X(VERSION, "its PTX is newer than the driver compiles")                \
+    X(LAUNCH, "it was launched by a call that is not followed (cuLaunch, cuLaunchGrid, several devices at once)")
 
 /* clang-format off */
 enum sonde_value_missed {

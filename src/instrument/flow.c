@@ -18,6 +18,7 @@ typedef uint32_t origin; /* parameter << 16 | offset */
 #define NOWHERE 0u
 #define SEVERAL UINT32_MAX
 #define VARIABLE ((uint32_t)SONDE_PTX_OF_VARIABLE << 16)
+#define COMPILER ((uint32_t)SONDE_PTX_OF_COMPILER << 16)
 
 struct slot {
     struct sonde_ptx_span name;
@@ -77,6 +78,8 @@ static origin of(const struct flow *f, struct sonde_ptx_span s)
         return slot_of(f, s)->from;
     if (sonde__ptx_variable(f->p, f->variables, s))
         return VARIABLE;
+    if (sonde__ptx_is_compilers(f->p, s))
+        return COMPILER;
     return (c >= '0' && c <= '9') || c == '-' ? NOWHERE : SEVERAL;
 }
 
@@ -262,7 +265,7 @@ static void list_pointers(const struct sonde_ptx *p, const struct sonde_ptx_func
         const struct sonde_ptx_access *a = &p->accesses[f->first_access + k];
         const uint8_t bytes = a->element_bytes < 8 ? a->element_bytes : 8;
         const uint16_t parameter = out->origins[k].parameter;
-        if (parameter == SONDE_PTX_OF_VARIABLE)
+        if (parameter >= SONDE_PTX_OF_COMPILER)
             continue;
         out->pointer[k] = (uint8_t)(parameter ? number_of(out, out->origins[k]) : 0);
         if (!out->pointer[k]) {

@@ -14,11 +14,12 @@
 #include "variables.h"
 
 struct sonde_ptx_origin {
-    uint16_t parameter; /* from 1; 0: not known; SONDE_PTX_OF_VARIABLE */
+    uint16_t parameter; /* from 1; 0: not known; SONDE_PTX_OF_VARIABLE, SONDE_PTX_OF_COMPILER */
     uint16_t offset;    /* of the pointer within it, in bytes */
 };
 
-#define SONDE_PTX_OF_VARIABLE UINT16_MAX /* an address in variables of the module */
+#define SONDE_PTX_OF_VARIABLE UINT16_MAX       /* an address in variables of the module */
+#define SONDE_PTX_OF_COMPILER (UINT16_MAX - 1) /* the same of those that the compiler has put there itself */
 
 #define SONDE_PTX_POINTERS_MAX 64u
 

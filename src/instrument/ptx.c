@@ -453,29 +453,24 @@ struct sonde_ptx_span sonde__ptx_operand(const struct sonde_ptx *p, struct span_
     return to_span(p, from, r->at);
 }
 
-enum { NOT_MEMORY,
-       ACCESS,
-       UNREADABLE };
-
-static int other(const struct instruction *i, struct sonde_ptx_access *a)
+static bool not_followed(const struct instruction *i, enum sonde_ptx_op op, struct sonde_ptx_access *a)
 {
-    a->op = SONDE_PTX_OTHER;
-    a->base = i->name;
-    a->values = (struct sonde_ptx_span){0};
-    return ACCESS;
+    const uint8_t flags = a->flags & (SONDE_PTX_PREDICATED | SONDE_PTX_NEGATED);
+    *a = (struct sonde_ptx_access){.op = (uint8_t)op, .flags = flags, .predicate = i->predicate, .base = i->name};
+    return true;
 }
 
 /* ld, ldu, st, atom, red. */
-static int plain_access(const struct sonde_ptx *p, const struct instruction *i, enum sonde_ptx_op op, struct sonde_ptx_access *a)
+static bool plain_access(const struct sonde_ptx *p, const struct instruction *i, enum sonde_ptx_op op, struct sonde_ptx_access *a)
 {
     static const char *const elsewhere[] = {"shared", "local", "param", "const", NULL};
     struct span_reader r = i->operands;
     if (modifier(p, i, elsewhere) >= 0)
-        return NOT_MEMORY; /* not of the device */
+        return false; /* not of the device */
     if (has(p, i, "async") || has(p, i, "bulk"))
-        return other(i, a);
+        return not_followed(i, SONDE_PTX_BULK, a);
     if (!i->modifiers || !type_of(p, i->modifier[i->modifiers - 1], a))
-        return UNREADABLE;
+        return not_followed(i, SONDE_PTX_UNKNOWN, a);
     const int vector = modifier(p, i, (const char *const[]){"v2", "v4", "v8", NULL});
     if (vector >= 0)
         a->elements = (uint8_t)(a->elements * (2u << vector));
@@ -484,64 +479,65 @@ static int plain_access(const struct sonde_ptx *p, const struct instruction *i, 
     if (op == SONDE_PTX_LOAD || op == SONDE_PTX_ATOMIC) {
         a->values = sonde__ptx_operand(p, &r);
         if (!a->values.bytes || !sonde__ptx_char(&r, ','))
-            return UNREADABLE;
+            return not_followed(i, SONDE_PTX_UNKNOWN, a);
     }
-    if (!take_address(p, &r, a))
-        return UNREADABLE;
-    if (op == SONDE_PTX_STORE) {
-        if (!sonde__ptx_char(&r, ','))
-            return UNREADABLE;
-        a->values = sonde__ptx_operand(p, &r);
-    } else if (op != SONDE_PTX_LOAD) {
-        a->values = (struct sonde_ptx_span){0};
-    }
-    return ACCESS;
+    if (!take_address(p, &r, a) || (op == SONDE_PTX_STORE && !sonde__ptx_char(&r, ',')))
+        return not_followed(i, SONDE_PTX_UNKNOWN, a);
+    if (op != SONDE_PTX_LOAD)
+        a->values = op == SONDE_PTX_STORE ? sonde__ptx_operand(p, &r) : (struct sonde_ptx_span){0};
+    return true;
 }
 
-/* cp.async.ca.shared.global [to], [from], bytes [, bytes that are there]; the bulk ones are not followed. */
-static int copy_access(const struct sonde_ptx *p, const struct instruction *i, struct sonde_ptx_access *a)
+/* cp.async.ca.shared.global [to], [from], bytes [, bytes that are there] [, cache policy]; the bulk ones are not followed. */
+static bool copy_access(const struct sonde_ptx *p, const struct instruction *i, struct sonde_ptx_access *a)
 {
     struct span_reader r = i->operands;
+    uint32_t more = 0;
     uint64_t bytes;
     if (has(p, i, "bulk"))
-        return has(p, i, "global") || has(p, i, "tensor") ? other(i, a) : NOT_MEMORY;
+        return (has(p, i, "global") || has(p, i, "tensor")) && not_followed(i, SONDE_PTX_BULK, a);
     if (!has(p, i, "global"))
-        return NOT_MEMORY; /* commit_group, wait_group, mbarrier */
+        return false; /* commit_group, wait_group, mbarrier */
     if (!take_address(p, &r, a) || !sonde__ptx_char(&r, ','))
-        return UNREADABLE;
+        return not_followed(i, SONDE_PTX_UNKNOWN, a);
     a->offset = 0;
     if (!take_address(p, &r, a) || !sonde__ptx_char(&r, ',') || !take_number(p, &r, &bytes) || bytes > 16)
-        return UNREADABLE;
-    if (sonde__ptx_char(&r, ','))
-        return other(i, a); /* how much is read is known while it runs */
+        return not_followed(i, SONDE_PTX_UNKNOWN, a);
+    for (; sonde__ptx_char(&r, ','); more++)
+        sonde__ptx_operand(p, &r);
+    if (more > (has(p, i, "L2::cache_hint") ? 1u : 0u))
+        return not_followed(i, SONDE_PTX_LENGTH, a);
     a->op = SONDE_PTX_COPY_IN;
     a->element_bytes = (uint8_t)bytes;
     a->elements = 1;
-    return ACCESS;
+    return true;
 }
 
-static int access_of(const struct sonde_ptx *p, const struct instruction *i, struct sonde_ptx_access *a)
+/* Does it access memory of the device? Then *a says how. */
+static bool access_of(const struct sonde_ptx *p, const struct instruction *i, struct sonde_ptx_access *a)
 {
     static const struct {
         const char *name;
         enum sonde_ptx_op op;
     } plain[] = {{"ld", SONDE_PTX_LOAD}, {"ldu", SONDE_PTX_LOAD}, {"st", SONDE_PTX_STORE}, {"atom", SONDE_PTX_ATOMIC}, {"red", SONDE_PTX_REDUCTION}};
-    static const char *const others[] = {"tex", "tld4", "suld", "sust", "sured", "multimem", NULL};
-    static const char *const matrices[] = {"wmma", "ldmatrix", "stmatrix", NULL};
+    static const char *const textures[] = {"tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq", NULL};
     *a = (struct sonde_ptx_access){.flags = (uint8_t)((i->predicate.bytes ? SONDE_PTX_PREDICATED : 0) | (i->negated ? SONDE_PTX_NEGATED : 0)),
                                    .predicate = i->predicate};
     for (size_t k = 0; k < sizeof plain / sizeof *plain; k++)
         if (sonde__ptx_is(p, i->name, plain[k].name))
             return plain_access(p, i, plain[k].op, a);
+    if (sonde__ptx_needs_no_memory(p, i->name))
+        return false;
     if (sonde__ptx_is(p, i->name, "cp"))
         return copy_access(p, i, a);
-    for (int k = 0; others[k]; k++)
-        if (sonde__ptx_is(p, i->name, others[k]))
-            return other(i, a);
-    for (int k = 0; matrices[k]; k++)
-        if (sonde__ptx_is(p, i->name, matrices[k]) && (has(p, i, "load") || has(p, i, "store")) && !has(p, i, "shared"))
-            return other(i, a);
-    return NOT_MEMORY;
+    for (int k = 0; textures[k]; k++)
+        if (sonde__ptx_is(p, i->name, textures[k]))
+            return not_followed(i, SONDE_PTX_TEXTURE, a);
+    if (sonde__ptx_is(p, i->name, "wmma"))
+        return (has(p, i, "load") || has(p, i, "store")) && !has(p, i, "shared") && not_followed(i, SONDE_PTX_MATRIX, a);
+    if (sonde__ptx_is(p, i->name, "tensormap"))
+        return (has(p, i, "global") || !has(p, i, "shared")) && not_followed(i, SONDE_PTX_BULK, a);
+    return not_followed(i, sonde__ptx_is(p, i->name, "multimem") ? SONDE_PTX_BULK : SONDE_PTX_UNKNOWN, a);
 }
 
 /* ---- functions ------------------------------------------------------------------------------------------------ */
@@ -581,27 +577,13 @@ struct body {
     bool open; /* the block has an access */
 };
 
-/* "(retval0), __internal_fmad, (param0)": slow ways of the CUDA mathematics, which read tables of the compiler's; printf and
- * assert. */
-static bool is_harmless(const struct sonde_ptx *p, struct span_reader r)
-{
-    if (sonde__ptx_char(&r, '(')) {
-        while (r.at < r.end && *r.at++ != ')')
-            ;
-        sonde__ptx_char(&r, ',');
-    }
-    const struct sonde_ptx_span name = sonde__ptx_word(p, &r);
-    return sonde__ptx_is(p, name, "vprintf") || sonde__ptx_is(p, name, "__assertfail") ||
-           (name.bytes > 11 && memcmp(p->text + name.at, "__internal_", 11) == 0);
-}
-
 static int read_instruction(struct sonde_ptx *p, struct body *b, uint32_t item)
 {
     struct instruction i;
     struct sonde_ptx_access a, *to;
     if (!sonde__ptx_parse(p, p->items[item].text, &i))
         return 0;
-    if (sonde__ptx_is(p, i.name, "call") && !is_harmless(p, i.operands))
+    if (sonde__ptx_is(p, i.name, "call"))
         b->f->flags |= SONDE_PTX_CALLS;
     if (sonde__ptx_is(p, i.name, "brx"))
         b->f->flags |= SONDE_PTX_BRANCHES;
@@ -609,11 +591,8 @@ static int read_instruction(struct sonde_ptx *p, struct body *b, uint32_t item)
         b->open = false;
         return 0;
     }
-    const int what = access_of(p, &i, &a);
-    if (what == NOT_MEMORY)
+    if (!access_of(p, &i, &a))
         return 0;
-    if (what == UNREADABLE)
-        return fail(p, p->text + p->items[item].text.at, "an access to memory that is not understood");
     if (!(to = ADD(p, ACCESSES, accesses, access_count)))
         return SONDE_ENOMEM;
     a.item = item;

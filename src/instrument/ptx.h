@@ -2,7 +2,7 @@
  *
  * Source: PTX ISA 9.0, sections 4 (syntax), 5.1 (state spaces), 9.7.9 (data movement), 9.7.13 (atom, red), 11.5 (.file, .loc).
  * Nothing is copied: what is read points into the text, which must stay. What a statement is not known to do is said
- * (SONDE_PTX_OTHER), never guessed: a kernel that has such a statement is not instrumented.
+ * (SONDE_PTX_UNKNOWN), never guessed: a kernel that has such a statement is not instrumented, and others of its module are.
  *
  * Threads: any; what is read is the caller's. Memory is from the kernel (guest/memory.h).
  */
@@ -48,8 +48,14 @@ enum sonde_ptx_op {
     SONDE_PTX_ATOMIC,    /* reads and writes; the old value comes back */
     SONDE_PTX_REDUCTION, /* as that, and nothing comes back */
     SONDE_PTX_COPY_IN,   /* cp.async: from global to shared memory */
-    SONDE_PTX_OTHER,     /* memory of the device in a way that is not followed: a texture, a tensor map, a bulk copy, multimem */
+    /* Memory of the device in a way that is not followed: */
+    SONDE_PTX_TEXTURE,   /* or a surface */
+    SONDE_PTX_BULK,      /* a bulk copy, a tensor map, multimem, st.async, red.async */
+    SONDE_PTX_MATRIX,    /* wmma.load, wmma.store */
+    SONDE_PTX_LENGTH,    /* cp.async, of which a register says how much it reads */
+    SONDE_PTX_UNKNOWN,   /* a statement that is not understood */
 };
+#define SONDE_PTX_NOT_FOLLOWED SONDE_PTX_TEXTURE /* this one and all behind it */
 
 enum sonde_ptx_type { SONDE_PTX_BITS,
                       SONDE_PTX_UNSIGNED,
@@ -70,14 +76,14 @@ struct sonde_ptx_access {
     uint8_t op, type, flags;         /* enum sonde_ptx_op, enum sonde_ptx_type, SONDE_PTX_* */
     uint8_t element_bytes, elements; /* 1 to 16; 1, 2, 4 or 8 */
     struct sonde_ptx_span predicate; /* its register */
-    struct sonde_ptx_span base;      /* register or name of the address; OTHER: the operation's name */
+    struct sonde_ptx_span base;      /* register or name of the address; of what is not followed the operation's name */
     struct sonde_ptx_span values;    /* register, constant or braces around several; ATOMIC, REDUCTION, COPY_IN: nothing */
     int64_t offset;                  /* bytes to add to the base */
 };
 
 enum {
     SONDE_PTX_ENTRY = 1, /* a kernel */
-    SONDE_PTX_CALLS = 2, /* other functions, of which it is not known that they leave the program's memory alone */
+    SONDE_PTX_CALLS = 2, /* other functions (calls.h) */
     SONDE_PTX_BRANCHES = 4, /* it has branches whose targets are in a table */
 };
 

@@ -11,6 +11,7 @@
 
 #include <sonde/error.h>
 
+#include "calls.h"
 #include "guest/memory.h"
 #include "rewrite_copy.h"
 
@@ -173,18 +174,44 @@ static bool knows_registers(const struct sonde_ptx *p, const struct sonde_ptx_fu
     return true;
 }
 
-const char *sonde__ptx_plain(const struct sonde_ptx *p, const struct sonde_ptx_function *f)
+static bool says(const struct sonde_ptx *p, struct sonde_ptx_span s, const char *word)
 {
+    return memmem(p->text + s.at, s.bytes, word, strlen(word)) != NULL;
+}
+
+/* Its blocks run in clusters, however it is launched. */
+static bool has_clusters(const struct sonde_ptx *p, const struct sonde_ptx_function *f)
+{
+    const struct sonde_ptx_span head = p->items[f->head].text;
+    return says(p, head, ".reqnctapercluster") || says(p, head, ".explicitcluster") || says(p, head, ".blocksareclusters");
+}
+
+static enum sonde_value_missed why_not_followed(const struct sonde_ptx_access *a)
+{
+    switch ((enum sonde_ptx_op)a->op) {
+    case SONDE_PTX_TEXTURE: return SONDE_VALUE_MISSED_TEXTURE;
+    case SONDE_PTX_BULK: return SONDE_VALUE_MISSED_BULK;
+    case SONDE_PTX_MATRIX: return SONDE_VALUE_MISSED_MATRIX;
+    case SONDE_PTX_LENGTH: return SONDE_VALUE_MISSED_LENGTH;
+    case SONDE_PTX_UNKNOWN: return SONDE_VALUE_MISSED_STATEMENT;
+    default: return SONDE_VALUE_MISSED_NONE;
+    }
+}
+
+enum sonde_value_missed sonde__ptx_plain(const struct sonde_ptx *p, const struct sonde_ptx_function *f)
+{
+    enum sonde_value_missed why = SONDE_VALUE_MISSED_NONE;
     if (!(f->flags & SONDE_PTX_ENTRY))
-        return "it is no kernel";
-    if (f->flags & SONDE_PTX_CALLS)
-        return "it calls functions that are not inlined";
-    for (uint32_t k = f->first_access; k < f->first_access + f->accesses; k++)
-        if (p->accesses[k].op == SONDE_PTX_OTHER)
-            return "it reads or writes memory through textures, surfaces, tensor maps, bulk copies or multicast";
-    if (!f->accesses)
-        return "it has no access to global memory";
-    return knows_registers(p, f) ? NULL : "its registers are not understood";
+        return SONDE_VALUE_MISSED_PTX;
+    for (uint32_t k = 0; k < f->accesses && !why; k++)
+        why = why_not_followed(&p->accesses[f->first_access + k]);
+    if (!why && !sonde__ptx_calls_are_harmless(p, f))
+        why = SONDE_VALUE_MISSED_CALLS;
+    if (why || !f->accesses)
+        return why;
+    if (has_clusters(p, f))
+        return SONDE_VALUE_MISSED_CLUSTER;
+    return knows_registers(p, f) ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_STATEMENT;
 }
 
 /* ---- the copy ---------------------------------------------------------------------------------------- */
@@ -571,11 +598,6 @@ uint64_t sonde__ptx_found(const struct sonde_ptx_access *a, const struct sonde_p
 
 /* ---- counts, and the text around all ------------------------------------------------------------------------------ */
 
-static bool says(const struct sonde_ptx *p, struct sonde_ptx_span s, const char *word)
-{
-    return memmem(p->text + s.at, s.bytes, word, strlen(word)) != NULL;
-}
-
 /* Registers that a thread's values and counts take. */
 static uint32_t registers_of(const struct copy *c)
 {
@@ -856,7 +878,7 @@ int sonde__ptx_rewrite(const struct sonde_ptx *p, const struct sonde_ptx_functio
         put(out, p->text, end);
     say(out, "\n");
     for (uint32_t f = 0; f < p->function_count && plan; f++)
-        if ((!only || only == &p->functions[f]) && !sonde__ptx_plain(p, &p->functions[f]))
+        if ((!only || only == &p->functions[f]) && p->functions[f].accesses && !sonde__ptx_plain(p, &p->functions[f]))
             put_copy(p, &p->functions[f], plan, out);
     if (last > end)
         put(out, p->text + end, last - end);

@@ -1,6 +1,6 @@
 /* rewrite.h - PTX with an instrumented copy of each kernel.
  *
- * The module stays as it is, or loses its kernels, and NAME__sonde is added for each kernel NAME whose accesses can be followed. The module may be loaded
+ * The module stays as it is, or loses its kernels, and NAME__sonde is added for each kernel NAME that has accesses, and whose accesses can be followed. The module may be loaded
  * beside the program's own: the variables that a copy names are those to which it is given pointers. It takes parameters more, behind
  * the kernel's own: of the plans COUNTS and VALUES the address of the launch's area (plan.h), 128-byte aligned, of which each
  * multiprocessor (%smid) has a part; behind it, of SONDE_PLAN_SETS and where the kernel writes through pointers that are parameters, an
@@ -19,6 +19,8 @@
 #ifndef SONDE_INSTRUMENT_REWRITE_H
 #define SONDE_INSTRUMENT_REWRITE_H
 
+#include <sonde/kinds.h>
+
 #include "flow.h"
 #include "plan.h"
 
@@ -29,8 +31,8 @@ struct sonde_ptx_text {
     bool spent;   /* there was no memory for all */
 };
 
-/* Why a kernel has no instrumented copy; NULL: it has. `why` is for a user: "it reads a texture". */
-const char *sonde__ptx_plain(const struct sonde_ptx *p, const struct sonde_ptx_function *f);
+/* Why a kernel has no instrumented copy. NONE: it has, unless it has no access to memory of the device, which needs none. */
+enum sonde_value_missed sonde__ptx_plain(const struct sonde_ptx *p, const struct sonde_ptx_function *f);
 static inline struct sonde_plan sonde__ptx_plan(const struct sonde_ptx_function *f, uint32_t what)
 {
     return (struct sonde_plan){what, f->blocks, f->accesses};

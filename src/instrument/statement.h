@@ -35,6 +35,8 @@ static inline bool sonde__ptx_is(const struct sonde_ptx *p, struct sonde_ptx_spa
 
 /* False: no instruction, but a declaration (.reg) or the like. */
 bool sonde__ptx_parse(const struct sonde_ptx *p, struct sonde_ptx_span text, struct instruction *out);
+/* Does no instruction of this name access memory of the device, as far as is known (instructions.c)? */
+bool sonde__ptx_needs_no_memory(const struct sonde_ptx *p, struct sonde_ptx_span name);
 /* A name, a register, a number without a sign; empty: something else is there. */
 struct sonde_ptx_span sonde__ptx_word(const struct sonde_ptx *p, struct span_reader *r);
 /* Is the next character this one? Then behind it. */

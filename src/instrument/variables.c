@@ -13,6 +13,11 @@ static bool begins(const struct sonde_ptx *p, struct sonde_ptx_span s, const cha
     return s.bytes >= strlen(with) && memcmp(p->text + s.at, with, strlen(with)) == 0;
 }
 
+bool sonde__ptx_is_compilers(const struct sonde_ptx *p, struct sonde_ptx_span name)
+{
+    return begins(p, name, "$") || begins(p, name, "__cudart_");
+}
+
 /* ".visible .global .attribute(.managed) .align 4 .u32 steps = 5". */
 static struct variable variable_of(const struct sonde_ptx *p, struct sonde_ptx_span text)
 {
@@ -32,7 +37,7 @@ static struct variable variable_of(const struct sonde_ptx *p, struct sonde_ptx_s
     const struct sonde_ptx_span name = sonde__ptx_word(p, &r);
     if (shared)
         v.name = name;
-    v.own = begins(p, name, "$") || begins(p, name, "__cudart_");
+    v.own = sonde__ptx_is_compilers(p, name);
     return v;
 }
 

@@ -19,6 +19,8 @@ struct sonde_ptx_variables {
     bool constants; /* some are .const: then all that the kernel loads from there is of them */
 };
 
+/* Is one of this name the compiler's own? */
+bool sonde__ptx_is_compilers(const struct sonde_ptx *p, struct sonde_ptx_span name);
 void sonde__ptx_variables(const struct sonde_ptx *p, const struct sonde_ptx_function *f, struct sonde_ptx_variables *out);
 /* The number of this name, from 1; 0: it is none of them. */
 uint32_t sonde__ptx_variable(const struct sonde_ptx *p, const struct sonde_ptx_variables *v, struct sonde_ptx_span name);

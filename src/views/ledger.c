@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "analyze/answers/values/values.h"
 #include "base/number.h"
 #include "format/folder.h"
 #include "groups.h"
@@ -48,6 +49,20 @@ static const struct sonde_view_column cpu_columns[] = {
     {"switch_rows_dropped", "context switches lost", SONDE_CELL_COUNT, 0, 0, "buffer full, or lost by the kernel"},
 };
 static const struct sonde_view_columns cpu = SONDE_VIEW_COLUMNS("cpu", cpu_columns);
+
+enum { NAMES_MAX = 8 }; /* in a line */
+
+static const struct sonde_view_column name_columns[] = {
+    {NULL, NULL, SONDE_CELL_TEXT, 0, 0, "kernel, or API call of another operation"},
+};
+static const struct sonde_view_columns names = SONDE_VIEW_COLUMNS("names", name_columns);
+
+static const struct sonde_view_column missed_columns[] = {
+    {"reason", NULL, SONDE_CELL_TEXT, 0, 0, "why they were not looked at"},
+    {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "how many these are"},
+    {"names", NULL, SONDE_CELL_LIST, 0, 0, "their kernels, and API calls of other operations", .of = &names},
+};
+static const struct sonde_view_columns missed = SONDE_VIEW_COLUMNS("values_missed", missed_columns);
 
 /* What an independent clock around `sonde record` sees, but for its last steps. */
 static const struct sonde_view_column record_columns[] = {
@@ -121,6 +136,8 @@ static const struct sonde_view_column columns[] = {
     {"python_failed", "Python failed", SONDE_CELL_COUNT, 0, 0, "did not match the native stack"},
     {"contexts_folded", "call paths merged", SONDE_CELL_COUNT, 0, 0, "into their caller: out of memory budget"},
     {"contexts_lost", "call paths lost", SONDE_CELL_COUNT, 0, 0, "with a damaged part of the file"},
+    {"values_missed", NULL, SONDE_CELL_LIST, 0, 0,
+     "operations whose values were asked for and not looked at, or not all of them, by reason; null: not asked for (record --values)", .of = &missed},
     {"cpu", NULL, SONDE_CELL_OBJECT, 0, 0, "the CPU side; null: not sampled", .of = &cpu},
     {"hook_ns", "overhead: hooks", SONDE_CELL_TIME, 0, 0, "time in the program's threads"},
     {"thread_cpu_ns", "overhead: threads", SONDE_CELL_TIME, 0, 0, "CPU time of Sonde's own threads"},
@@ -269,6 +286,61 @@ static void stack_cells(const struct part *p, const struct sonde_ledger *l, uint
     figure(p, l->python_failed);
     figure(p, l->contexts_folded);
     figure(p, lost);
+}
+
+static uint64_t missed_of(const struct sonde_value_coverage *c, unsigned why)
+{
+    return why ? c->missed[why] : sonde_value_unseen(c);
+}
+
+/* "its code uses textures or surfaces: blur, warp" */
+static void missed_row(const struct part *p, struct sonde_view_table *list, const struct sonde_values *v, unsigned why)
+{
+    const char *reason = why ? sonde_value_missed_text(why) : SONDE_VALUE_UNSEEN;
+    struct sonde_text note = {0};
+    char number[SONDE_NUMBER_MAX];
+    uint64_t operations = 0;
+    size_t named = 0;
+    for (size_t i = 0; i < v->coverage.count; i++)
+        operations += missed_of(&v->coverage.items[i], why);
+    if (!operations)
+        return;
+    sonde_cell_text(list, reason);
+    sonde_cell_int(list, true, operations);
+    struct sonde_view_table *inner = sonde_cell_list(list);
+    for (size_t i = 0; i < v->coverage.count; i++)
+        if (missed_of(&v->coverage.items[i], why)) {
+            sonde_cell_text(inner, v->coverage.items[i].name);
+            if (named++ < NAMES_MAX)
+                sonde_text_format(&note, "%s%s", named > 1 ? ", " : ": ", v->coverage.items[i].name);
+        }
+    if (named > NAMES_MAX)
+        sonde_text_format(&note, " and %zu more", named - NAMES_MAX);
+    sonde_cell_text(p->lines, "values not looked at");
+    sonde_cell_text(p->lines, sonde_number_count(number, operations));
+    struct sonde_text line = {0};
+    sonde_text_format(&line, "%s%s", reason, sonde_text_get(&note));
+    sonde_cell_take(p->lines, &line);
+    sonde_text_fini(&note);
+}
+
+/* From the same rows as the coverage of the view values. */
+static int values_cell(const struct part *p, const struct sonde_query *q)
+{
+    struct sonde_values v = {0};
+    const int rc = sonde_values_cover(q->m, q->profile, &v);
+    struct sonde_view_table *list = v.coarse || v.fine ? sonde_cell_list(p->t) : NULL;
+    if (!list)
+        sonde_cell_unknown(p->t);
+    for (unsigned why = 1; list && !rc && why <= SONDE_VALUE_MISSED_COUNT; why++)
+        missed_row(p, list, &v, why % SONDE_VALUE_MISSED_COUNT); /* those of which nothing is known come last */
+    if (list && !rc && !sonde_view_rows(list)) {
+        sonde_cell_text(p->lines, "values not looked at");
+        sonde_cell_text(p->lines, "0");
+        sonde_cell_text(p->lines, "of operations whose values were asked for");
+    }
+    sonde_values_fini(&v);
+    return rc;
 }
 
 /* Sums over the processes; `sampling` and `rate_hz` are of the first that was sampled. */
@@ -456,10 +528,11 @@ static int fill(struct sonde_view_table *t, struct sonde_view_table *lines, cons
     kind_rows(sonde_cell_map(t), q);
     operation_cells(&p, s);
     stack_cells(&p, &s->ledger, q->profile->unknown_nodes);
+    const int unknown = values_cell(&p, q);
     cpu_cell(&p, q);
     cost_cells(&p, s, q->m->disk_bytes);
     record_cell(&p, &s->around);
-    const int rc = caveats_cell(t, q);
+    const int found = caveats_cell(t, q), rc = unknown ? unknown : found;
     struct sonde_view_table *list = sonde_cell_list(t);
     for (uint32_t i = 0; i < q->m->process_count; i++)
         process_row(list, &q->m->processes[i]);

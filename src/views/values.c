@@ -16,12 +16,6 @@
 
 enum { FRAMES_MAX = 64 };
 
-static const char *const missed_texts[] = {
-#define X(name, text) text,
-    SONDE_VALUE_MISSED_MAP(X)
-#undef X
-};
-
 static const char *const engine_names[] = {
 #define X(name, text) text,
     SONDE_ENGINE_MAP(X)
@@ -345,16 +339,13 @@ static void row(struct sonde_view_table *t, const struct sonde_query *q, const s
 /* The commonest reason. */
 static void cell_reason(struct sonde_view_table *t, const struct sonde_value_coverage *c)
 {
-    uint64_t known = c->whole;
     unsigned why = 0;
-    for (unsigned k = 1; k < SONDE_VALUE_MISSED_COUNT; k++) {
-        known += c->missed[k];
+    for (unsigned k = 1; k < SONDE_VALUE_MISSED_COUNT; k++)
         why = c->missed[k] > (why ? c->missed[why] : 0) ? k : why;
-    }
     if (why)
-        sonde_cell_text(t, missed_texts[why]);
-    else if (known < c->operations)
-        sonde_cell_text(t, "not enqueued or not finished while values were compared");
+        sonde_cell_text(t, sonde_value_missed_text(why));
+    else if (sonde_value_unseen(c))
+        sonde_cell_text(t, SONDE_VALUE_UNSEEN);
     else if (c->maybe)
         sonde_cell_text(t, "what it wrote is not known: all of its buffers were compared");
     else

@@ -283,7 +283,7 @@ class Process:
                 file.write((head + data).ljust(SEGMENT, b"\0"))
 
 
-def write_manifest(folder, command, version=VERSION):
+def write_manifest(folder, command, version=VERSION, **more):
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "manifest.json"), "w") as file:
-        json.dump({"format": "sonde", "format_version": version, "sonde_version": "0.1.0", "command": command}, file)
+        json.dump({"format": "sonde", "format_version": version, "sonde_version": "0.1.0", "command": command, **more}, file)

@@ -591,6 +591,21 @@ def check_replayed(m):
                 {"make": (2, graph), "only_reads": (0, graph), "fill_with": (0, graph), "indirect": (0, graph)})
 
 
+PLAIN = {"sines": None, "cubes": None, "assembly": None, "copies": None, "both_shared": None, "nothing": None, "alone": None,
+         "textures": "its code uses textures or surfaces", "lengths": "its code has copies whose length is known only while it runs (cp.async)",
+         **dict.fromkeys(("pointers", "functions"), "it calls functions that are not followed (through pointers, or not compiled into it)"),
+         **dict.fromkeys(("required", "clusters"), "its blocks run in clusters")}
+
+
+def check_plain(m):
+    """Which kernels are looked at, and each other's reason; the ledger has the same."""
+    coverage = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"], c["reason"]) for c in m.view("values")["coverage"]}
+    yield equal("coverage", coverage, {k: ("none", 1, 0, why) if why else ("ptx", 1, 1, None) for k, why in PLAIN.items()})
+    missed = {why["reason"]: (why["operations"], sorted(why["names"])) for why in m.view("ledger")["values_missed"]}
+    names = {why: sorted(k for k in PLAIN if PLAIN[k] == why) for why in set(PLAIN.values()) - {None}}
+    yield equal("the ledger", missed, {why: (len(of), of) for why, of in names.items()})
+
+
 def check_alike(m):
     """Which objects held the same values as which others, and the value flow graph of figure()."""
     lines = {marked_line(source("alike"), mark): mark for mark in
@@ -687,6 +702,7 @@ CASES = [
          options=["--values=fine", "--values-engine=sanitizer", "--values-sample=1/1"]),
     Case("machine-sampled", ["{bin}/machine", "100"], {**MACHINE, "read_zeros": 100, **{kernel: 100 for kernel in MACHINE_GUESSED}}, MACHINE_COPIES,
          [check_machine(100, 5)], options=["--values=fine", "--values-engine=sanitizer"]),  # 1 of 20
+    Case("plain", ["{bin}/plain"], dict.fromkeys(PLAIN, 1), None, [check_plain], options=["--values=fine"]),
     Case("unchanged", ["{bin}/unchanged"], UNCHANGED, None, [check_unchanged], options=["--values"]),
     Case("alike", ["{bin}/alike"], {"set": 9, "look": 1}, None, [check_alike], options=["--values"]),
     Case("rectangles", ["{bin}/rectangles"], {"disturb": 1, "write_bytes": 1}, None, [check_rectangles], options=["--values"]),

@@ -4,6 +4,7 @@ The rows are computed here from lists of values, as docs/developers/format.md de
 the definitions in docs/values.md.
 """
 import os
+import re
 import struct
 
 from views import Case  # first: it knows where the next are
@@ -184,6 +185,51 @@ class Values(Case):
             pattern, (coverage,) = self.launches(True, flags)
             self.assertFalse(pattern["exact"])
             self.assertEqual((pattern["evidence"].split("; ")[1], coverage["reason"]), (evidence, reason))
+
+    def looked_at(self, kernels, **manifest):
+        """A run of these kernels: {name: (launches, {reason: launches})}, where reason 0 is that they were looked at."""
+        p = live.Process("host-1-0", 1)
+        device, thread = p.device("Test GPU"), p.thread(1)
+        queue = p.queue(device)
+        place = p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/main.py", 7)))
+        start = p.start_ns + 1000 * US
+        for name, (launches, reasons) in kernels.items():
+            for _ in range(launches):
+                start += 10 * US
+                node = p.enqueue(thread, queue, "cuLaunchKernel", place, "kernel", start, start + US, start + 2 * US, start + 5 * US, name=name)
+            for reason, times in reasons.items():
+                p.add("VALUE", node, 0, 1, reason, 0, times, *[0] * 9)
+        path = os.path.join(self.folder, "m%d.sonde" % len(os.listdir(self.folder)))
+        live.write_manifest(path, ["demo"], **manifest)
+        p.write(path)
+        return path
+
+    def test_the_ledger_says_what_was_not_looked_at(self):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../include/sonde/kinds.h")) as file:
+            reasons = re.findall(r'X\((\w+), "(.*?)"\)', file.read().split("define SONDE_VALUE_MISSED_MAP")[1].split("#define")[0])
+        names = [name for name, _ in reasons]
+        texture, cluster = names.index("TEXTURE"), names.index("CLUSTER")
+        asked = {"options": {"values": "fine"}}
+        path = self.looked_at({"scan": (1, {0: 1}), "warp": (3, {0: 1, texture: 2}), "blur": (4, {texture: 4}), "late": (2, {0: 1}), "near": (5, {cluster: 5})}, **asked)
+        missed = self.json(path, "ledger")["values_missed"]
+        self.assertEqual(missed, [{"reason": reasons[texture][1], "operations": 6, "names": ["blur", "warp"]},
+                                  {"reason": reasons[cluster][1], "operations": 5, "names": ["near"]},
+                                  {"reason": "not enqueued or not finished while values were compared", "operations": 1, "names": ["late"]}])
+        coverage = self.json(path, "values")["coverage"]
+        self.assertEqual(sum(c["launches"] - c["looked_at"] for c in coverage), sum(m["operations"] for m in missed))
+        self.assertEqual({c["kernel"]: c["reason"] for c in coverage}["blur"], missed[0]["reason"])
+        self.assertEqual(self.json(path, "summary")["ledger"]["values_missed"], missed)
+        text = self.ok("report", path, "ledger").out
+        self.assertRegex(text, r"values not looked at +6 +its code uses textures or surfaces: blur, warp")
+        self.assertRegex(text, r"values not looked at +5 +its blocks run in clusters: near")
+        many = {"kernel%02d" % k: (1, {cluster: 1}) for k in range(10)}
+        self.assertRegex(self.ok("report", self.looked_at(many, **asked), "ledger").out, r"kernel06, kernel07 and 2 more|: kernel00, ker.*…")
+        all_seen = self.looked_at({"scan": (1, {0: 1})}, **asked)
+        self.assertEqual(self.json(all_seen, "ledger")["values_missed"], [])
+        self.assertRegex(self.ok("report", all_seen, "ledger").out, r"values not looked at +0 ")
+        unasked = self.looked_at({"scan": (1, {})})
+        self.assertIsNone(self.json(unasked, "ledger")["values_missed"])
+        self.assertNotIn("not looked at", self.ok("report", unasked, "ledger").out)
 
     def test_the_table(self):
         text = self.ok("report", self.measure((0, [2.5] * 4, FLOAT, 4)), "values").out

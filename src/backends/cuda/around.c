@@ -4,7 +4,8 @@
  * launched, with parameters more behind its own: an area to which its threads add what they find (areas.c), and where they
  * mark what they write (coarse.c). The operation is compared around the call.
  *
- * What the program waits for: memory at the first launch, and the compiler at the first of a module.
+ * What the program waits for: memory at the first launch, and at the first of each kernel the compiler, which makes a copy of that
+ * kernel; with --values=fine once more, when its copy is launched that does not guess.
  */
 #include "sonde_cuda.h"
 
@@ -14,7 +15,6 @@
 
 #include "guest/lock.h"
 
-#define FREE_SHARED 49152 /* bytes of dynamic shared memory that need no leave */
 #define FLOWS_MAX 64u     /* objects of an operation */
 #define GRAPHS "cuGraphLaunch" /* for --kernel */
 
@@ -23,6 +23,7 @@ struct sonde_cuda_twins sonde__cuda_twins;
 struct sonde_cuda_around {
     struct sonde_cuda_around *next;
     uint32_t operation; /* the node */
+    uint32_t count;     /* of such operations that the call makes */
     uint64_t missed;    /* bits, by enum sonde_value_missed */
     bool writes, compares;
     enum sonde_engine engine;   /* by which what the kernel does is known */
@@ -69,12 +70,19 @@ const char *sonde__cuda_values_begin(unsigned wanted, char *room, size_t size)
 
 /* ---- launches ------------------------------------------------------------------------------------------ */
 
-static bool has_attribute(const CUlaunchConfig *c, CUlaunchAttributeID id)
+static const CUlaunchAttributeValue *attribute_in(const CUlaunchConfig *c, CUlaunchAttributeID id)
 {
     for (unsigned k = 0; k < c->numAttrs; k++)
         if (c->attrs[k].id == id)
-            return true;
-    return false;
+            return &c->attrs[k].value;
+    return NULL;
+}
+
+/* Of more than one block. */
+static bool has_clusters(const CUlaunchConfig *c)
+{
+    const CUlaunchAttributeValue *v = attribute_in(c, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+    return v && (v->clusterDim.x > 1 || v->clusterDim.y > 1 || v->clusterDim.z > 1);
 }
 
 struct sonde_cuda_launch sonde__cuda_launch(uint32_t id, void *params)
@@ -100,9 +108,15 @@ struct sonde_cuda_launch sonde__cuda_launch(uint32_t id, void *params)
             return (struct sonde_cuda_launch){0};
         return (struct sonde_cuda_launch){&p->f, &p->kernelParams, &p->extra, (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ,
                                           (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ, c->sharedMemBytes, c->hStream,
-                                          has_attribute(c, CU_LAUNCH_ATTRIBUTE_COOPERATIVE), has_attribute(c, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)};
+                                          attribute_in(c, CU_LAUNCH_ATTRIBUTE_COOPERATIVE) != NULL, has_clusters(c)};
     }
-    default: /* as it was before CUDA 4 */
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunch: /* as it was before CUDA 4: calls before this one have set the rest */
+        return (struct sonde_cuda_launch){.function = &((cuLaunch_params *)params)->f};
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchGrid:
+        return (struct sonde_cuda_launch){.function = &((cuLaunchGrid_params *)params)->f};
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchGridAsync:
+        return (struct sonde_cuda_launch){.function = &((cuLaunchGridAsync_params *)params)->f, .stream = ((cuLaunchGridAsync_params *)params)->hStream};
+    default:
         return (struct sonde_cuda_launch){0};
     }
 }
@@ -121,7 +135,8 @@ static int attribute(CUfunction f, CUfunction_attribute which)
 static void copy_leave(CUkernel twin, const struct sonde_cuda_launch *l)
 {
     CUdevice device;
-    if (l->shared > FREE_SHARED && sonde__cudrv.cuCtxGetDevice(&device) == CUDA_SUCCESS)
+    if (l->shared && l->shared > (uint64_t)attribute((CUfunction)twin, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) &&
+        sonde__cudrv.cuCtxGetDevice(&device) == CUDA_SUCCESS)
         sonde__cuda_twins.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                                attribute(*l->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), twin, device);
 }
@@ -283,8 +298,8 @@ static enum sonde_value_missed check(struct sonde_cuda_around *a, struct sonde_c
         return k->why;
     if (!*l->parameters && k->flow.parameters)
         return SONDE_VALUE_MISSED_BUFFER;
-    if (l->clusters)
-        return SONDE_VALUE_MISSED_REGISTERS;
+    if (l->clusters || attribute(*l->function, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH))
+        return SONDE_VALUE_MISSED_CLUSTER; /* more registers may leave no room for a whole one, and then the launch would fail */
     a->variables = k->flow.variables.count ? sonde__cuda_variables(k, place->uid) : NULL;
     return k->flow.variables.count && !a->variables ? SONDE_VALUE_MISSED_VARIABLE : SONDE_VALUE_MISSED_NONE;
 }
@@ -373,6 +388,7 @@ static struct sonde_cuda_around *around_get(void)
     a = a ? a : sonde__memory_get(sizeof *a);
     if (a) {
         a->operation = a->missed = 0;
+        a->count = 1;
         a->writes = a->compares = false;
         a->flows = 0;
         a->engine = SONDE_ENGINE_NONE;
@@ -396,9 +412,12 @@ static void before_kernel(struct sonde_cuda_around *a, uint32_t id, const CUpti_
         return;
     a->operation = sonde_call_operation(call, SONDE_OP_KERNEL, k->name);
     a->writes = true;
-    take_parameters(a, k, &l);
+    if (l.parameters)
+        take_parameters(a, k, &l);
     const bool captured = sonde__cuda_captures(l.stream, own_default);
-    if (sonde__cuda_twins.coarse && !captured) {
+    if (sonde__cuda_twins.coarse && !l.parameters) {
+        sonde__cuda_coarse_wrote(0, 0);
+    } else if (sonde__cuda_twins.coarse && !captured) {
         add_kernel_flow(a, k, &l);
         note_writes(a, sonde__cuda_coarse_stream(l.stream, own_default, cd->contextUid));
     }
@@ -407,8 +426,12 @@ static void before_kernel(struct sonde_cuda_around *a, uint32_t id, const CUpti_
         a->missed |= 1ull << left_out;
         return;
     }
-    if (captured) {
-        a->missed |= 1ull << SONDE_VALUE_MISSED_GRAPH;
+    if (captured || !l.parameters) {
+        a->missed |= 1ull << (captured ? SONDE_VALUE_MISSED_GRAPH : SONDE_VALUE_MISSED_LAUNCH);
+        return;
+    }
+    if (!k->why && !k->function->accesses) { /* there is nothing to see, and nothing that it writes */
+        a->engine = SONDE_ENGINE_PTX;
         return;
     }
     struct sonde_cuda_place *place = sonde__cuda_place(cd->context, cd->contextUid);
@@ -418,6 +441,20 @@ static void before_kernel(struct sonde_cuda_around *a, uint32_t id, const CUpti_
         before_launch(a, &l, k, place, own_default);
     else
         a->missed |= 1ull << SONDE_VALUE_MISSED_DRIVER;
+}
+
+/* One kernel, on several devices. */
+static void before_many(struct sonde_cuda_around *a, const CUpti_CallbackData *cd, const struct sonde_call *call)
+{
+    const cuLaunchCooperativeKernelMultiDevice_params *p = cd->functionParams;
+    const struct sonde_cuda_kernel *k = p->launchParamsList && p->numDevices ? sonde__cuda_kernel(p->launchParamsList->function) : NULL;
+    if (!k)
+        return;
+    a->operation = sonde_call_operation(call, SONDE_OP_KERNEL, k->name);
+    a->count = p->numDevices;
+    a->writes = true;
+    const enum sonde_value_missed left_out = sonde_value_choose(a->operation, k->name, 0);
+    a->missed = 1ull << (left_out ? left_out : SONDE_VALUE_MISSED_LAUNCH);
 }
 
 static void before_copy(struct sonde_cuda_around *a, uint32_t id, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call)
@@ -503,15 +540,17 @@ struct sonde_cuda_around *sonde__cuda_values_before(uint32_t id, enum sonde_cuda
                                                     const struct sonde_call *call)
 {
     const bool kernel = what == SONDE_CUDA_LAUNCH, copy = what == SONDE_CUDA_COPY || what == SONDE_CUDA_COPY_MANY || what == SONDE_CUDA_SET;
-    const bool graph = what == SONDE_CUDA_GRAPH, node = what == SONDE_CUDA_NODE;
-    struct sonde_cuda_around *a = kernel || node || ((copy || graph) && sonde__cuda_twins.coarse) ? around_get() : NULL;
-    if (sonde__cuda_twins.coarse && (what == SONDE_CUDA_LAUNCH_MANY || (graph && !a)))
+    const bool graph = what == SONDE_CUDA_GRAPH, node = what == SONDE_CUDA_NODE, many = what == SONDE_CUDA_LAUNCH_MANY;
+    struct sonde_cuda_around *a = kernel || many || node || ((copy || graph) && sonde__cuda_twins.coarse) ? around_get() : NULL;
+    if (sonde__cuda_twins.coarse && (many || (graph && !a)))
         sonde__cuda_coarse_wrote(0, 0);
     if (!a)
         return NULL;
     sonde__cuda_quiet(true);
     if (kernel)
         before_kernel(a, id, cd, own_default, call);
+    else if (many)
+        before_many(a, cd, call);
     else if (graph)
         before_graph(a, cd, own_default, call);
     else if (node)
@@ -533,7 +572,7 @@ void sonde__cuda_values_after(struct sonde_cuda_around *a, bool made)
     if (made)
         tell_flow(a);
     for (uint32_t why = 0; made && a->writes && why < SONDE_VALUE_MISSED_COUNT; why++)
-        if (why ? a->missed >> why & 1 : !a->missed)
+        for (uint32_t k = 0; k < a->count && (why ? a->missed >> why & 1 : !a->missed); k++)
             sonde_value_missed(a->operation, (enum sonde_value_missed)why, a->engine);
     sonde__cuda_quiet(false);
     around_put(a);

@@ -22,12 +22,14 @@ struct image {
     struct image *next;
     uint64_t handle; /* CUlibrary or CUmodule; 0: unloaded */
     bool library;
-    bool parsed, read; /* it has been tried; and there is `ptx` */
+    bool parsed;                     /* it has been tried */
+    enum sonde_value_missed unread;  /* why there is no `ptx` then */
     struct sonde_image_ptx code;
     struct sonde_ptx ptx;
     struct twin {
-        bool made;        /* it has been tried */
-        CUkernel kernel;  /* NULL: the driver cannot */
+        bool made;                   /* it has been tried */
+        enum sonde_value_missed why; /* there is none */
+        CUkernel kernel;
     } (*twins)[2];        /* of each function in `ptx`: copies that do not guess, and that do; NULL: no memory */
 };
 
@@ -103,48 +105,64 @@ void sonde__cuda_code_unloading(const void *params)
     sonde__unlock(&code.lock);
 }
 
-/* Under code.lock. */
-static bool read_image(struct image *i)
+/* Under code.lock. Why its PTX cannot be read; NONE: there is `ptx`. */
+static enum sonde_value_missed read_image(struct image *i)
 {
-    if (!i->parsed)
-        i->read = i->code.text && !sonde__ptx_read(&i->ptx, i->code.text, i->code.bytes);
-    if (!i->parsed && i->read)
-        i->twins = sonde__memory_get(i->ptx.function_count * sizeof *i->twins);
+    if (i->parsed)
+        return i->unread;
     i->parsed = true;
-    return i->read;
+    if (sonde__ptx_read(&i->ptx, i->code.text, i->code.bytes))
+        i->unread = i->ptx.why ? SONDE_VALUE_MISSED_STATEMENT : SONDE_VALUE_MISSED_MEMORY;
+    else
+        i->twins = sonde__memory_get(i->ptx.function_count * sizeof *i->twins);
+    return i->unread;
+}
+
+static enum sonde_value_missed refusal(CUresult result)
+{
+    switch (result) {
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION: return SONDE_VALUE_MISSED_VERSION;
+    case CUDA_ERROR_OUT_OF_MEMORY: return SONDE_VALUE_MISSED_MEMORY;
+    default: return SONDE_VALUE_MISSED_COMPILE;
+    }
+}
+
+static enum sonde_value_missed load(struct sonde_ptx_text *text, const char *name, bool guesses, CUkernel *twin)
+{
+    CUlibrary library;
+    CUresult result = sonde__cuda_twins.cuLibraryLoadData(&library, text->text, NULL, NULL, 0, NULL, NULL, 0);
+    if (result != CUDA_SUCCESS)
+        sonde_note(guesses ? "values: the driver cannot compile the copies of some kernels that guess: their frequent values and lines are not found"
+                           : "values: the driver cannot compile the instrumented copies of some kernels: they are not looked at");
+    else
+        result = sonde__cuda_twins.cuLibraryGetKernel(twin, library, name);
+    return result == CUDA_SUCCESS ? SONDE_VALUE_MISSED_NONE : refusal(result);
 }
 
 /* Under code.lock. The copies that guess are libraries of their own: many kernels need the others only, or these. */
-static CUkernel twin_new(struct image *i, const struct sonde_ptx_function *f, bool guesses)
+static struct twin twin_new(struct image *i, const struct sonde_ptx_function *f, bool guesses)
 {
     char name[NAME_MAX_BYTES];
     struct sonde_ptx_text text;
-    CUlibrary library;
-    CUkernel twin = NULL;
+    struct twin twin = {.made = true, .why = SONDE_VALUE_MISSED_COMPILE};
     if (f->name.bytes + sizeof SUFFIX > sizeof name)
-        return NULL;
+        return twin;
     memcpy(name, i->ptx.text + f->name.at, f->name.bytes);
     memcpy(name + f->name.bytes, SUFFIX, sizeof SUFFIX);
     const int rc = sonde__ptx_rewrite(&i->ptx, f, sonde__cuda_twins.plan | (guesses ? SONDE_PLAN_GUESSES : 0u), &text);
-    if (!rc && sonde__cuda_twins.cuLibraryLoadData(&library, text.text, NULL, NULL, 0, NULL, NULL, 0) != CUDA_SUCCESS)
-        sonde_note(guesses ? "values: the driver cannot compile the copies of some kernels that guess: their frequent values and lines are not found"
-                           : "values: the driver cannot compile the instrumented copies of some kernels: they are not looked at");
-    else if (!rc && sonde__cuda_twins.cuLibraryGetKernel(&twin, library, name) != CUDA_SUCCESS)
-        twin = NULL;
+    twin.why = rc ? SONDE_VALUE_MISSED_MEMORY : load(&text, name, guesses, &twin.kernel);
+    twin.kernel = twin.why ? NULL : twin.kernel;
     sonde__ptx_text_release(&text);
     return twin;
 }
 
 /* Under code.lock. */
-static CUkernel twin_of(struct image *i, const struct sonde_ptx_function *f, bool guesses)
+static struct twin twin_of(struct image *i, const struct sonde_ptx_function *f, bool guesses)
 {
     struct twin *t = i->twins ? &i->twins[f - i->ptx.functions][guesses] : NULL;
-    if (!t)
-        return NULL;
-    if (!t->made)
-        t->kernel = twin_new(i, f, guesses);
-    t->made = true;
-    return t->kernel;
+    if (t && !t->made)
+        *t = twin_new(i, f, guesses);
+    return t ? *t : (struct twin){.why = SONDE_VALUE_MISSED_MEMORY};
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------ */
@@ -188,26 +206,33 @@ static enum sonde_value_missed examine(struct sonde_cuda_kernel *k, struct image
         return SONDE_VALUE_MISSED_CODE;
     if (!i->code.text)
         return SONDE_VALUE_MISSED_PTX;
-    if (!read_image(i))
-        return SONDE_VALUE_MISSED_COMPILE;
+    enum sonde_value_missed why = read_image(i);
+    if (why)
+        return why;
     k->ptx = &i->ptx;
     k->function = function_of(&i->ptx, name);
     if (!k->function)
         return SONDE_VALUE_MISSED_PTX;
-    if (sonde__ptx_plain(k->ptx, k->function))
-        return SONDE_VALUE_MISSED_PLAIN;
-    if (sonde__ptx_flow(k->ptx, k->function, &k->flow) || k->flow.parameters >= SONDE_CUDA_PARAMETERS_MAX ||
-        k->flow.pointer_count > SONDE_PTX_POINTERS_MAX)
+    why = sonde__ptx_plain(k->ptx, k->function);
+    if (why)
+        return why;
+    if (sonde__ptx_flow(k->ptx, k->function, &k->flow))
+        return SONDE_VALUE_MISSED_MEMORY;
+    if (!k->function->accesses)
+        return SONDE_VALUE_MISSED_NONE;
+    if (k->flow.parameters >= SONDE_CUDA_PARAMETERS_MAX || k->flow.pointer_count > SONDE_PTX_POINTERS_MAX)
         return SONDE_VALUE_MISSED_ARGUMENTS;
     if (k->flow.variables.count > SONDE_PTX_VARIABLES_MAX)
         return SONDE_VALUE_MISSED_VARIABLE;
     for (int guesses = sonde__cuda_twins.fine; guesses >= 0; guesses--) { /* the other when it is needed */
+        const struct twin twin = twin_of(i, k->function, guesses);
         k->made[guesses] = true;
-        k->twin[guesses] = twin_of(i, k->function, guesses);
-        if (k->twin[guesses])
-            return SONDE_VALUE_MISSED_NONE;
+        k->twin[guesses] = twin.kernel;
+        why = twin.why;
+        if (!why)
+            break;
     }
-    return SONDE_VALUE_MISSED_COMPILE;
+    return why;
 }
 
 /* The driver knows the parameters of kernels that have no PTX, too. */
@@ -266,7 +291,7 @@ CUkernel sonde__cuda_twin(struct sonde_cuda_kernel *k, bool guesses)
     sonde__lock(&code.lock);
     sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
     if (!k->made[guesses])
-        k->twin[guesses] = twin_of(k->image, k->function, guesses);
+        k->twin[guesses] = twin_of(k->image, k->function, guesses).kernel;
     atomic_store_explicit(&k->made[guesses], true, memory_order_release);
     sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
     sonde__unlock(&code.lock);

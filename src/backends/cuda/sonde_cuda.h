@@ -311,7 +311,7 @@ extern struct sonde_cuda_twins sonde__cuda_twins;
 struct sonde_cuda_kernel {
     void *image;
     uint32_t name;                 /* a string of the measurement's */
-    enum sonde_value_missed why;   /* it has no copy; NONE: it has, and all of these */
+    enum sonde_value_missed why;   /* it has no copy; NONE: it has, and all of these, or no accesses, and no copy either */
     CUkernel twin[2];              /* that does not guess, that does; NULL: there is none */
     _Atomic bool made[2];          /* has it been tried? */
     const struct sonde_ptx *ptx;
@@ -467,13 +467,14 @@ bool sonde__cuda_area_passes(struct sonde_cuda_area *a);
 CUdeviceptr sonde__cuda_area_launch(struct sonde_cuda_area *a);
 void sonde__cuda_areas_read(struct sonde_cuda_place *place, bool last);
 
-/* What of a launch's parameters is looked at or changed (around.c). `function` NULL: of a call that is not known. */
+/* What of a launch's parameters is looked at or changed (around.c). `function` NULL: of a call that is not known; `parameters` NULL: other
+ * calls have set them. */
 struct sonde_cuda_launch {
     CUfunction *function;
     void ***parameters, ***extra;
     uint64_t threads, blocks, shared; /* of a block; blocks; bytes */
     CUstream stream;
-    bool cooperative, clusters;
+    bool cooperative, clusters; /* of several blocks */
 };
 struct sonde_cuda_launch sonde__cuda_launch(uint32_t id, void *params);
 /* Parameters that are in a buffer as a list of them, in `list`, as far as the driver knows them; NULL: it does not. */

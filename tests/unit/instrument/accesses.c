@@ -4,7 +4,7 @@
 
 #include "instrument/ptx.h"
 
-static const char *const ops[] = {"load", "store", "atomic", "reduction", "copy", "other"};
+static const char *const ops[] = {"load", "store", "atomic", "reduction", "copy", "texture", "bulk", "matrix", "length", "unknown"};
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,6 @@
 /* rewrite.c - a PTX file with instrumented copies of its kernels: rewrite IN OUT PLAN
  *
- * Prints a line for each kernel ("kernel NAME BLOCKS" or "plain NAME WHY") and, behind a kernel, for each access the number of the
+ * Prints a line for each kernel ("kernel NAME BLOCKS" or "plain NAME WHY", as SONDE_VALUE_MISSED_*) and, behind a kernel, for each access the number of the
  * statement that has it among those of its kernel, its block, what it is, and the parameter that its address comes from ("access
  * STATEMENT BLOCK ld f 4 1 2"), the words that are in front of its area ("front 0 0 …"), then the pointers through which it writes
  * in their order ("set PARAMETER OFFSET GRAIN"), and the variables that it names ("variable NAME").
@@ -15,7 +15,13 @@
 #include "instrument/flow.h"
 #include "instrument/rewrite.h"
 
-static const char *const ops[] = {"ld", "st", "atom", "red", "cp", "other"};
+static const char *const ops[] = {"ld", "st", "atom", "red", "cp"};
+
+static const char *const reasons[] = {
+#define X(name, text) #name,
+    SONDE_VALUE_MISSED_MAP(X)
+#undef X
+};
 
 /* The guesses in front of its area, as they start. */
 static void print_front(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_ptx_flow *flow)
@@ -32,10 +38,10 @@ static void print_front(const struct sonde_ptx *p, const struct sonde_ptx_functi
 
 static void print_kernel(const struct sonde_ptx *p, const struct sonde_ptx_function *f)
 {
-    const char *why = sonde__ptx_plain(p, f);
+    const enum sonde_value_missed why = sonde__ptx_plain(p, f);
     const char *name = p->text + f->name.at;
-    if (why) {
-        printf("plain %.*s %s\n", (int)f->name.bytes, name, why);
+    if (why || !f->accesses) {
+        printf("plain %.*s %s\n", (int)f->name.bytes, name, why ? reasons[why] : "nothing");
         return;
     }
     printf("kernel %.*s %u\n", (int)f->name.bytes, name, f->blocks);
@@ -57,7 +63,7 @@ static void print_kernel(const struct sonde_ptx *p, const struct sonde_ptx_funct
 static void print_sets(const struct sonde_ptx *p, const struct sonde_ptx_function *f)
 {
     struct sonde_ptx_flow flow;
-    if (sonde__ptx_plain(p, f) || sonde__ptx_flow(p, f, &flow))
+    if (sonde__ptx_plain(p, f) || !f->accesses || sonde__ptx_flow(p, f, &flow))
         return;
     for (uint32_t set = 0; set < flow.sets; set++)
         for (uint32_t i = 0; i < flow.pointer_count; i++)

@@ -425,6 +425,28 @@ def alone(rewrite, plain, folder):
     print(f"{len(kernels)} copies alone")
 
 
+MODERN = {
+    **dict.fromkeys(("sines", "powers", "prints", "heap", "cubes", "assembly", "warpgroup", "copies"), "a copy"),
+    "nothing": "nothing", "textures": "TEXTURE", "surfaces": "TEXTURE", "bulk": "BULK", "multicast": "BULK", "matrices": "MATRIX", "lengths": "LENGTH",
+    "clusters": "CLUSTER", "pointers": "CALLS", "functions": "CALLS"}
+
+
+def modern(rewrite, folder):
+    """What nvcc makes of wgmma, textures, bulk copies, clusters, calls and the like: which kernels have copies, and why the others have none."""
+    path, made = os.path.join(HERE, "fixtures", "modern.ptx"), os.path.join(folder, "modern.ptx")
+    for plan in (COUNTS | VALUES, COUNTS | VALUES | GUESSES, SETS, COUNTS | VALUES | GUESSES | SETS):
+        said = subprocess.run([rewrite, path, made, str(plan)], capture_output=True, text=True, check=True).stdout
+        lines = [line.split() for line in said.splitlines() if line.split()[0] in ("kernel", "plain")]
+        found = {name: "a copy" if kind == "kernel" else why for kind, name, why in lines}
+        assert {name: why for name, why in found.items() if why != "PTX"} == MODERN, found  # PTX: functions
+        with open(made) as file:
+            copies = {part.split("__sonde(")[0] for part in file.read().split(".entry ")[1:] if "__sonde(" in part.split("\n")[0]}
+        assert copies == {name for name, why in MODERN.items() if why == "a copy"}, copies
+        if PTXAS:
+            subprocess.run([PTXAS, "-arch=sm_90a", made, "-o", os.path.join(folder, "modern.cubin")], check=True)
+    print(f"{len(MODERN)} kernels of modern.cu, {len(copies)} with copies")
+
+
 def compare_kernels(rewrite, folder):
     """The kernels that copy and compare, on random memory."""
     path = os.path.join(folder, "compare.ptx")
@@ -497,6 +519,7 @@ def main():
     assert older != odd and types_older != types
     with tempfile.TemporaryDirectory(prefix="sonde-ptx-") as folder:
         compare_kernels(rewrite, folder)
+        modern(rewrite, folder)
         alone(rewrite, nvcc, folder)
         alone(rewrite, odd, folder)
         for plain, known in ((nvcc, set()), (types, set()), (types_older, set()), (odd, {"twice", "only_shared", "calls", "textures", "many_declarations"}), (older, {"twice", "only_shared", "calls", "textures", "many_declarations"})):

@@ -280,6 +280,14 @@ static int add_coverage(struct builder *b, uint32_t process, const struct sonde_
     return 0;
 }
 
+uint64_t sonde_value_unseen(const struct sonde_value_coverage *c)
+{
+    uint64_t known = c->whole;
+    for (unsigned k = 1; k < SONDE_VALUE_MISSED_COUNT; k++)
+        known += c->missed[k];
+    return known < c->operations ? c->operations - known : 0;
+}
+
 /* ---- all -------------------------------------------------------------------------------------- */
 
 static int for_all(struct builder *b, int (*each)(struct builder *b, uint32_t process, const struct sonde_row_value *row), bool objects)
@@ -364,6 +372,24 @@ static void read_mode(const struct sonde_measurement *m, struct sonde_values *ou
     out->fine = mode && (strcmp(mode, "fine") == 0 || strcmp(mode, "all") == 0);
 }
 
+static void builder_fini(struct builder *b)
+{
+    sonde_map_fini(&b->by_site);
+    sonde_map_fini(&b->by_object);
+    sonde_map_fini(&b->by_leaf);
+    sonde_map_fini(&b->elements);
+}
+
+int sonde_values_cover(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_values *out)
+{
+    struct builder b = {.m = m, .profile = profile, .out = out};
+    read_mode(m, out);
+    const int rc = for_all(&b, add_coverage, false);
+    sort(out);
+    builder_fini(&b);
+    return rc;
+}
+
 int sonde_values_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, double threshold, struct sonde_values *out)
 {
     struct builder b = {.m = m, .profile = profile, .out = out};
@@ -375,10 +401,7 @@ int sonde_values_compute(const struct sonde_measurement *m, const struct sonde_p
     rc = rc ? rc : add_accesses(&b);
     rc = rc ? rc : add_duplicates(&b);
     sort(out);
-    sonde_map_fini(&b.by_site);
-    sonde_map_fini(&b.by_object);
-    sonde_map_fini(&b.by_leaf);
-    sonde_map_fini(&b.elements);
+    builder_fini(&b);
     return rc;
 }
 

@@ -78,6 +78,10 @@ struct sonde_value_coverage {
     bool raced;                /* what some wrote may have been written by others meanwhile */
 };
 
+#define SONDE_VALUE_UNSEEN "not enqueued or not finished while values were compared"
+/* Its operations of which no values are known, nor why: SONDE_VALUE_UNSEEN. */
+uint64_t sonde_value_unseen(const struct sonde_value_coverage *c);
+
 struct sonde_values { /* ready when zeroed */
     bool coarse, fine;         /* what --values asked for */
     double threshold;          /* share of the elements written from which on they make a pattern */
@@ -96,6 +100,8 @@ const char *sonde_value_operation_name(const struct sonde_profile *profile, uint
 
 /* 0 or SONDE_ENOMEM; fini in either case. */
 int sonde_values_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, double threshold, struct sonde_values *out);
+/* What --values asked for, and the coverage alone. The same. */
+int sonde_values_cover(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_values *out);
 void sonde_values_fini(struct sonde_values *v);
 
 #endif

@@ -222,8 +222,8 @@ uint32_t sonde_call_operation(const struct sonde_call *call, enum sonde_op_kind 
 
 void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
 {
-    (void)engine;
     noted.missed[noted.misses % NOTED_MAX].operation = operation;
+    noted.missed[noted.misses % NOTED_MAX].engine = engine;
     noted.missed[noted.misses++ % NOTED_MAX].why = why;
 }
 

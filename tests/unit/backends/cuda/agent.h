@@ -39,6 +39,7 @@ extern struct noted {
     struct {
         uint32_t operation;
         enum sonde_value_missed why;
+        enum sonde_engine engine;
     } missed[NOTED_MAX];
     struct sonde_value_change change[NOTED_MAX];
     int range; /* last word of sonde_recording_set: 0 none, 1 on, 2 off */

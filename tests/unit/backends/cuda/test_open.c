@@ -52,6 +52,11 @@ static int open_and_say(const char *how)
         printf("%s", noted.notes == 1 ? noted.note[0] : "not one note");
         return 0;
     }
+    if (strcmp(how, "values") == 0) {
+        why = sonde__cuda_values_begin(SONDE_VALUES_COARSE, room, sizeof room);
+        printf("%s", why ? why : "it has all");
+        return 0;
+    }
     why = sonde__cupti_open(room, sizeof room);
     printf("%s", why ? why : sonde__cupti.path);
     return 0;
@@ -224,6 +229,13 @@ static void who_holds_cupti_is_said(void **state)
     }
 }
 
+/* The made-up driver has only what is asked of any. */
+static void a_driver_that_is_too_old_for_values_is_refused(void **state)
+{
+    (void)state;
+    must_begin(said("values", "NOTHING="), "the driver is too old: it lacks cuCtxPopCurrent_v2; CUDA 12.5 has all");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
 
 int main(int argc, char **argv)
@@ -232,7 +244,7 @@ int main(int argc, char **argv)
         return open_and_say(argv[1]);
     const struct CMUnitTest tests[] = {CASE(places_have_an_order), CASE(the_runtimes_own_is_beside_it),
                                        CASE(an_old_one_is_refused), CASE(a_later_one_elsewhere_is_taken),
-                                       CASE(who_holds_cupti_is_said)};
+                                       CASE(who_holds_cupti_is_said), CASE(a_driver_that_is_too_old_for_values_is_refused)};
     if (!realpath(argv[0], program))
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
