@@ -17,7 +17,8 @@ import time
 SKIP = 77
 HERE = os.path.dirname(os.path.abspath(__file__))
 ORDER_KINDS = {"none", "marker", "barrier", "synchronize", "event_record", "event_wait", "collective"}
-DRIVER_PROGRAMS = {"unchanged", "rectangles", "batch", "destroyed", "entries", "green", "memory"}
+DRIVER_PROGRAMS = {"unchanged", "rectangles", "batch", "destroyed", "entries", "green", "memory", "jit", "refused"}
+CODE_FILES = {"module": "cubin", "fat": "fatbin"}  # that programs load
 sys.setrecursionlimit(20000)  # calling contexts nest as deeply as stacks do
 
 
@@ -134,10 +135,18 @@ def build_command(nvcc, gpu, name, target, variant):
                "-o", target, os.path.join(HERE, "programs", name + ".cu")]
     if headers:
         command += ["-I", headers]
-    if name == "machine":
+    if "machine" in (name, variant):
         command[2:3] = ["-gencode", f"arch=compute_{major}{minor},code=sm_{major}{minor}"]
-    if name == "module":
-        return command + ["-cubin"]
+    if name == "tensor":
+        command[2:3] = ["-gencode", "arch=compute_90a,code=[sm_90a,compute_90a]"]
+    if name == "fat":
+        command[2:3] = ["-gencode", f"arch=compute_{major}{minor},code=[sm_{major}{minor},compute_{major}{minor}]", "--no-compress"]
+    if name in CODE_FILES:
+        return command + ["-" + CODE_FILES[name]]
+    if name == "apart":
+        command += [os.path.join(HERE, "programs", "apart", "reader.cu"), "-rdc=true", "-lcudadevrt"]
+    if name == "jit":
+        command += [f'-DNVRTC_LIBRARY="{toolkit}/lib64/libnvrtc.so"']
     if name == "perthread":
         command += ["--default-stream", "per-thread"]
     if name == "held":
@@ -153,12 +162,13 @@ def build_command(nvcc, gpu, name, target, variant):
 
 
 def build(nvcc, gpu, folder, say):
-    """Every program, and two of them again: with the shared runtime, fully static. Returns {target: error text}."""
+    """Every program, and some of them again: with the shared runtime, fully static, as machine code only. Returns {target: error text}."""
     os.makedirs(folder, exist_ok=True)
     names = sorted(os.path.basename(p)[:-3] for p in glob.glob(os.path.join(HERE, "programs", "*.cu")))
-    jobs = [(name, name + (".cubin" if name == "module" else ""), "") for name in names]
-    jobs += [("counts", "counts-shared", "shared"), ("alone", "alone-static", "static")]
-    newest_header = max(os.path.getmtime(p) for p in glob.glob(os.path.join(HERE, "programs", "*.h")) + [__file__])
+    jobs = [(name, name + ("." + CODE_FILES[name] if name in CODE_FILES else ""), "") for name in names]
+    jobs += [("counts", "counts-shared", "shared"), ("alone", "alone-static", "static"), ("engines", "engines-machine", "machine")]
+    newest_header = max(os.path.getmtime(p) for p in glob.glob(os.path.join(HERE, "programs", "*.h")) +
+                        glob.glob(os.path.join(HERE, "programs", "apart", "*")) + [__file__])
     failed = {}
 
     def one(job):

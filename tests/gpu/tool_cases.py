@@ -12,7 +12,11 @@ import sys
 import time
 
 import harness
+from code_cases import found_in
 from harness import Measurement, Skipped, tail
+
+sys.path.append(os.path.join(harness.HERE, "..", "values"))
+from known_patterns import GUESSED, KNOWN  # noqa: E402
 
 KILLS = 20
 
@@ -114,6 +118,89 @@ def kills_while(mode):
     return test
 
 
+TIMES, THOUSAND = 6, 1000  # of engines.cu
+# What engines.cu has beyond the kernels of tests/values: of float4 there are four thousand.
+MORE = {"read_fours": [("single_value", 16 * THOUSAND, "all are 2.5")], "read_half": [("single_zero", 4 * THOUSAND, "all are zero")], "read_nan": [],
+        "read_mixed": []}
+MORE_GUESSED = {"read_ints": [("frequent", "7")], "read_floats": [("structured", "-1 * i + 100")], "read_nan": [("frequent", "1.5")]}
+GUESSES = ("frequent", "structured")
+
+
+def tail_of(evidence):
+    return evidence.split(" are ")[-1]
+
+
+def of_engine(runner, engine, program):
+    """Kernel: [(pattern, evidence, bytes)] that are exact, {(pattern, tail of the evidence)} that were guessed, what coverage says; and the program's output."""
+    folder = runner.folder("codes-engines")
+    command = [os.path.join(runner.bin, program)]
+    plain = harness.run(command, harness.environment(), folder, 60)
+    m = runner.record(command, {}, folder, 120, ["--values=fine", "--values-engine=" + engine])
+    exact, guessed = {}, {}
+    for kernel in {**KNOWN, **MORE, **MORE_GUESSED}:
+        found = found_in(m, kernel)
+        exact[kernel] = sorted((pattern, None if pattern == "approximate" else text, size) for (pattern, text), size in found.items() if pattern not in GUESSES)
+        guessed[kernel] = {(pattern, tail_of(text)) for pattern, text in found if pattern in GUESSES}
+    coverage = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"], c["reason"]) for c in m.view("values")["coverage"]}
+    return exact, guessed, coverage, m, plain.out == m.outcome.out and plain.status == m.outcome.status == 0
+
+
+def engines(runner):
+    """The same kernels as PTX and as machine code: what is found is the same, and what tests/values/known_patterns.py says; tests/values/run.py
+    asks the same of the same kernels in OpenCL (patterns)."""
+    exact, guessed = {}, {}
+    for engine, program in (("ptx", "engines"), ("sanitizer", "engines-machine")):
+        exact[engine], guessed[engine], coverage, m, same = of_engine(runner, engine, program)
+        if engine == "sanitizer" and any("nvdisasm was not found" in note for note in m.notes()):
+            raise Skipped("nvdisasm is not installed: the types of machine code are not known")
+        yield f"{engine}: the program computes the same", same, tail(m.outcome.err)
+        yield f"{engine}: nothing lost", not m.losses(), str(m.losses())
+        for kernel in exact[engine]:
+            yield (f"{engine}: {kernel} was looked at", coverage.get(kernel) == (engine, TIMES, TIMES, None), str(coverage.get(kernel)))
+        for kernel, patterns in {**KNOWN, **MORE}.items():
+            known = sorted((pattern, text, TIMES * size) for pattern, size, text in patterns)
+            yield f"{engine}: {kernel}", exact[engine][kernel] == known, f"found {exact[engine][kernel]}, expected {known}"
+    lines = {kernel: [(pattern, tail_of(text)) for pattern, _, text in patterns if text] for kernel, patterns in GUESSED.items()}
+    for kernel, patterns in {**lines, **MORE_GUESSED}.items():
+        found = guessed["ptx"][kernel]
+        yield f"ptx: {kernel}: what is guessed", set(patterns) <= found, f"found {found}, expected {patterns}"
+        other = guessed["sanitizer"][kernel]  # an engine that guesses must not guess otherwise
+        yield f"sanitizer: {kernel}: what is guessed, if it guesses", not other or set(patterns) <= other, f"found {other}, expected {patterns}"
+    for kernel in exact["ptx"]:
+        yield (f"{kernel}: both engines agree", exact["ptx"][kernel] == exact["sanitizer"][kernel],
+               f"ptx {exact['ptx'][kernel]}, sanitizer {exact['sanitizer'][kernel]}")
+
+
+def endless(runner):
+    """A kernel that never ends, and SIGKILL: what had ended is in the measurement, with what was found of it."""
+    folder = runner.folder("codes-endless")
+    path, truth = os.path.join(folder, "m.sonde"), os.path.join(folder, "truth")
+    with open(os.path.join(folder, "err"), "wb") as err:
+        child = subprocess.Popen([runner.sonde, "record", "-q", "-o", path, "--values=all", "--", os.path.join(runner.bin, "endless")], cwd=folder,
+                                 env=harness.environment(SONDE_TEST_TRUTH=truth), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err)
+    begin = time.monotonic()
+    while child.poll() is None and not harness.read_truth(truth) and time.monotonic() - begin < 60:
+        time.sleep(0.1)
+    yield "the endless kernel was launched", bool(harness.read_truth(truth)), ""
+    time.sleep(1)
+    pid = child_named(child.pid, "endless")
+    if pid:
+        os.kill(pid, signal.SIGKILL)
+    else:
+        child.kill()
+    status = child.wait(120)
+    yield "record ends as the program did", bool(pid) and status in (-signal.SIGKILL, 128 + signal.SIGKILL), str(status)
+    m = Measurement(runner.sonde, path, {}, None)
+    ledger = m.view("ledger")
+    yield "its process is said to have been killed", [p["state"] for p in ledger["processes"]] == ["killed"], str([p["state"] for p in ledger["processes"]])
+    yield "kernels that ended", m.kernels() in ({"before": 20}, {"before": 20, "endless": 0}), str(m.kernels())
+    yield "the one that did not is open", ledger["in_flight"] + ledger["unmatched"] >= 1, f"{ledger['in_flight']} in flight, {ledger['unmatched']} unmatched"
+    coverage = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"]) for c in m.view("values")["coverage"]}
+    yield "all of them were looked at", coverage.get("before", (None,))[0] == "ptx" and coverage["before"][1:] == (20, 20), str(coverage)
+    found = found_in(m, "before")
+    yield "they read threes", found.get(("single_value", "all are 3")) == 20 * 4096 * 4, str(found)
+
+
 def folders_of_older_cupti():
     return sorted(glob.glob(os.path.join(os.environ.get("SONDE_TEST_CUPTI", "/nonexistent"), "libcupti*.so*")))
 
@@ -135,5 +222,6 @@ def older_cupti(runner):
         yield f"{name}: nothing lost", not m.losses(), str(m.losses())
 
 
-CASES = [ToolCase("beside-nsys", beside_nsys), ToolCase("kills", kills), ToolCase("older-cupti", older_cupti),
+CASES = [ToolCase("beside-nsys", beside_nsys), ToolCase("kills", kills), ToolCase("older-cupti", older_cupti), ToolCase("codes-engines", engines),
+         ToolCase("codes-endless", endless),
          *(ToolCase("kills-" + mode, kills_while(mode)) for mode in ("slow", "fast", "queued", "idle", "long"))]

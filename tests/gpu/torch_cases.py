@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-from cases import check_ranks, equal
+from cases import check_ranks, coverage_of, equal
 from harness import HERE, Broken, Skipped, describe, environment, marked_line, tail
 
 SCRIPT = os.path.join(HERE, "torch_step.py")
@@ -205,6 +205,24 @@ def check_mpi(m):
     yield equal("additions of two ranks", adds, 30)
 
 
+def check_looked_at(m):
+    """Of machine code through Compute Sanitizer: no kernel is left out without a reason, and what is found of the activations is so by the source."""
+    coverage = [c for c in m.view("values")["coverage"] if c["engine"] == "sanitizer" or c["reason"]]
+    looked_at = sum(c["looked_at"] for c in coverage if c["engine"] == "sanitizer")
+    yield "kernels were looked at", looked_at > 0, str([(c["kernel"][:60], c["launches"], c["looked_at"], c["reason"]) for c in coverage])[:600]
+    silent = [c["kernel"] for c in m.view("values")["coverage"] if c["looked_at"] < c["launches"] and not c["reason"]]
+    yield equal("kernels left out without a reason", silent, [])
+    zeros = [p for o in m.view("values")["objects"] for p in o["patterns"] if p["pattern"] == "single_zero"]
+    yield "what is left of negative numbers is zero", bool(zeros), str([p["operation"][:60] for p in zeros])
+
+
+def check_numba(m):
+    engine, launches, looked_at, reason = coverage_of(m).get(next((k for k in coverage_of(m) if "scaled" in k), ""), (None, 0, 0, None))
+    yield "the kernel was looked at, or it is told why not", launches == 5 and (looked_at == 5 or bool(reason)), f"{engine} {launches} {looked_at} {reason}"
+    found = [p["evidence"] for o in m.view("values")["objects"] for p in o["patterns"] if "scaled" in p["operation"] and p["pattern"] == "single_value"]
+    yield "it reads threes, where it was looked at", (looked_at == 0) == (not any(text.endswith("all are 3") for text in found)), str(found)
+
+
 def python_with_torch():
     """The interpreter that has PyTorch, or Skipped."""
     for python in dict.fromkeys(filter(None, (os.environ.get("SONDE_TEST_PYTHON"), sys.executable, shutil.which("python3")))):
@@ -220,12 +238,13 @@ def python_with_torch():
 
 
 class TorchCase:
-    """`mode`: of torch_step.py, compared with Kineto. Else `script` with its own checks."""
+    """`mode`: of torch_step.py, compared with Kineto. Else `script` with its own checks. `options`: of `sonde record`."""
 
     def __init__(self, name, mode=None, script=None, checks=(), gpus=1, launcher=(), inside=False, module="torch",
-                 env=None):
+                 env=None, options=()):
         self.name, self.mode, self.script, self.checks, self.gpus = name, mode, script, checks, gpus
         self.launcher, self.inside, self.module, self.env = list(launcher), inside, module, env or {}
+        self.options = options
 
     def command(self, python):
         script = SCRIPT if self.mode else os.path.join(HERE, self.script)
@@ -253,7 +272,7 @@ class TorchCase:
             other = runner.plain(command, with_kineto, folder, timeout=300)
             if other.status:
                 raise Broken(f"{describe(other.status)} under Kineto: {tail(other.err)}")
-        m = runner.record(command, with_kineto if self.inside else env, folder, timeout=300)
+        m = runner.record(command, with_kineto if self.inside else env, folder, timeout=300, options=self.options)
         yield equal("status", m.outcome.status, plain.status)
         yield equal("standard output", m.outcome.out.decode(errors="replace"), plain.out.decode(errors="replace"))
         if self.inside:
@@ -272,6 +291,8 @@ CASES = [
     TorchCase("torch-graphed", "graphed", checks=[check_graph_replay]),
     TorchCase("torch-loader", "loader", checks=[check_loader]),
     TorchCase("torch-dataset", "dataset", checks=[check_dataset]),
+    TorchCase("torch-values", "products", checks=[check_looked_at], options=["--values=fine", "--values-engine=sanitizer"]),
+    TorchCase("numba", script="numba_scaled.py", checks=[check_numba], module="numba.cuda", options=["--values=fine"]),
     TorchCase("torch-profiler-inside", "eager", inside=True),
     TorchCase("torch-nccl", script="torch_nccl.py", checks=[check_nccl], gpus=2),
     TorchCase("torchrun", script="torch_nccl.py", checks=[check_nccl], gpus=2,

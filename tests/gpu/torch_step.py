@@ -1,4 +1,4 @@
-"""One kind of PyTorch program: torch_step.py eager|compiled|graphed|loader|dataset
+"""One kind of PyTorch program: torch_step.py eager|compiled|graphed|loader|dataset|products
 
 Its steady part is a window, whose ends (CLOCK_MONOTONIC_RAW) go into the file that
 SONDE_TEST_TRUTH names. With SONDE_TEST_KINETO=FILE PyTorch's own profiler records the
@@ -116,11 +116,28 @@ def dataset():
     return add_up(torch.utils.data.DataLoader(Slow(), batch_size=4))
 
 
+def products():
+    """Matrix products whose elements are -16 or 16, by columns, and by themselves elements that are negative: what is left of those is zero."""
+    signs = torch.ones(512, device="cuda")
+    signs[::2] = -1
+    x = torch.full((512, 512), 0.25, device="cuda")
+    y = torch.full((512, 512), 0.125, device="cuda") * signs
+    lost = torch.full((512, 512), -1.0, device="cuda")
+    total = torch.zeros((), device="cuda")
+    with window():
+        for _ in range(3):
+            product = torch.relu(x @ y)
+            zeros = torch.relu(lost)
+            total += product.sum()
+            total += zeros.sum()
+    return total.item()
+
+
 def main():
     torch.manual_seed(1)
     mode = sys.argv[1]
     value = {"eager": lambda: train(False), "compiled": lambda: train(True), "graphed": graphed, "loader": loader,
-             "dataset": dataset}[mode]()
+             "dataset": dataset, "products": products}[mode]()
     print(f"{mode} {value:.3f}")
 
 

@@ -16,6 +16,8 @@ import shutil
 import subprocess
 import sys
 
+from known_patterns import GUESSED, KNOWN
+
 MAPPED, MEMORY, MANY, SAMPLE, KERNEL = 5, 9, 10, 26, 27  # enum sonde_value_missed
 MAYBE, RACED = 1, 2
 N = 1000
@@ -393,12 +395,11 @@ def case_patterns(options):
                     require((p["exact"] or is_guess(options, p)) and p["share"] == 1 and "buffer() values.c" in o["site"], f"{p} {o}")
                     found.setdefault(p["operation"], []).append((p["pattern"], p["bytes"], evidence(options, p)))
         found = {operation: sorted(patterns) for operation, patterns in found.items()}
-        near = found.pop("read_near")
-        require(found == {"read_zeros": [("single_zero", 16 * N, "all are zero"), ("structured", 16 * N, "all are 65537 * i")],
-                          "read_same": [("single_value", 4 * N, "all are 2.5")], "read_small": [("heavy_type", 4 * N, "-3 to 117: int8_t would do")],
-                          "read_wide": [("heavy_type", 8 * N, "1 to 1249.75: float would do"), ("structured", 8 * N, "all are 1.25 * i + 1")],
-                          "some_items": [("single_value", N // 10 * 4, "all are 7")]}, found)
-        require([p[:2] for p in near] == [("approximate", 4 * N), ("structured", 4 * N)], near)
+        launches = {"read_zeros": 4}
+        known = {kernel: sorted((pattern, launches.get(kernel, 1) * size, text) for pattern, size, text in KNOWN[kernel] + GUESSED.get(kernel, []))
+                 for kernel in KNOWN}
+        found["read_near"] = [p[:2] + (None,) for p in found["read_near"]]
+        require(found == known, f"{found}, not {known}")
         engines = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"]) for c in m.answer["coverage"] if not c["kernel"].startswith("cl")}
         require(engines == {"read_zeros": ("spirv", 4, 4), **{k: ("spirv", 1, 1) for k in ("read_same", "read_small", "read_wide", "read_near", "some_items")},
                             "copies": ("none", 1, 0)}, engines)

@@ -78,12 +78,12 @@ static inline void skip(const char *why)
     exit(77);
 }
 
-/* module.cubin, which is built into the folder of the programs. */
-static inline std::string module_path(const char *self)
+/* A file that is built into the folder of the programs. */
+static inline std::string module_path(const char *self, const char *name = "module.cubin")
 {
     std::string path(self);
     size_t      slash = path.rfind('/');
-    return (slash == std::string::npos ? std::string() : path.substr(0, slash + 1)) + "module.cubin";
+    return (slash == std::string::npos ? std::string() : path.substr(0, slash + 1)) + name;
 }
 
 #ifdef __CUDACC__
