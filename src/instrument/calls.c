@@ -4,7 +4,14 @@
 #include "flow.h"
 #include "statement.h"
 
-#define DEPTH_MAX 8u /* of calls within calls; one that calls itself ends there */
+#define DEPTH_MAX 8u   /* of calls within calls; one that calls itself ends there */
+#define CALLS_MAX 256u /* of functions that call others, and are looked into for one kernel */
+
+struct walk {
+    const struct sonde_ptx *p;
+    uint32_t depth, calls;
+    const struct sonde_ptx_function *reads; /* the compiler's tables alone: the last one, which is called again and again */
+};
 
 static bool same(const struct sonde_ptx *p, struct sonde_ptx_span a, struct sonde_ptx_span b)
 {
@@ -47,16 +54,24 @@ static bool reads_tables(const struct sonde_ptx *p, const struct sonde_ptx_funct
     return all;
 }
 
-static bool calls_are_harmless(const struct sonde_ptx *p, const struct sonde_ptx_function *f, uint32_t depth);
+static bool calls_are_harmless(struct walk *w, const struct sonde_ptx_function *f);
 
-static bool is_harmless(const struct sonde_ptx *p, struct sonde_ptx_span name, uint32_t depth)
+static bool is_harmless(struct walk *w, struct sonde_ptx_span name)
 {
-    const struct sonde_ptx_function *f = function_of(p, name);
+    const struct sonde_ptx_function *f = function_of(w->p, name);
     if (!f)
-        return is_known(p, name);
-    if (f->accesses && !(is_of_mathematics(p, name) && reads_tables(p, f)))
+        return is_known(w->p, name);
+    if (f->accesses && f != w->reads && !(is_of_mathematics(w->p, name) && reads_tables(w->p, f)))
         return false;
-    return depth < DEPTH_MAX && calls_are_harmless(p, f, depth + 1);
+    w->reads = f->accesses ? f : w->reads;
+    if (!(f->flags & SONDE_PTX_CALLS))
+        return true;
+    if (w->depth == DEPTH_MAX || w->calls++ == CALLS_MAX)
+        return false;
+    w->depth++;
+    const bool harmless = calls_are_harmless(w, f);
+    w->depth--;
+    return harmless;
 }
 
 /* "(retval0), NAME, (param0)": what is called. */
@@ -70,17 +85,18 @@ static struct sonde_ptx_span callee_of(const struct sonde_ptx *p, struct span_re
     return sonde__ptx_word(p, &r);
 }
 
-static bool calls_are_harmless(const struct sonde_ptx *p, const struct sonde_ptx_function *f, uint32_t depth)
+static bool calls_are_harmless(struct walk *w, const struct sonde_ptx_function *f)
 {
+    const struct sonde_ptx *p = w->p;
     struct instruction i;
     for (uint32_t item = f->open; f->flags & SONDE_PTX_CALLS && item < f->close; item++)
         if (p->items[item].kind == SONDE_PTX_STATEMENT && sonde__ptx_parse(p, p->items[item].text, &i) && sonde__ptx_is(p, i.name, "call") &&
-            !is_harmless(p, callee_of(p, i.operands), depth))
+            !is_harmless(w, callee_of(p, i.operands)))
             return false;
     return true;
 }
 
 bool sonde__ptx_calls_are_harmless(const struct sonde_ptx *p, const struct sonde_ptx_function *f)
 {
-    return calls_are_harmless(p, f, 0);
+    return calls_are_harmless(&(struct walk){.p = p}, f);
 }

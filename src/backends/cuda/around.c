@@ -435,12 +435,11 @@ static void before_kernel(struct sonde_cuda_around *a, uint32_t id, const CUpti_
         return;
     }
     struct sonde_cuda_place *place = sonde__cuda_place(cd->context, cd->contextUid);
-    if (!place)
-        a->missed |= 1ull << SONDE_VALUE_MISSED_MEMORY;
-    else if (sonde__cuda_swaps(place))
-        before_launch(a, &l, k, place, own_default);
+    const enum sonde_value_missed why = place ? sonde__cuda_swaps(place) : SONDE_VALUE_MISSED_MEMORY;
+    if (why)
+        a->missed |= 1ull << why;
     else
-        a->missed |= 1ull << SONDE_VALUE_MISSED_DRIVER;
+        before_launch(a, &l, k, place, own_default);
 }
 
 /* One kernel, on several devices. */

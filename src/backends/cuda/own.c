@@ -83,12 +83,18 @@ static bool try_swap(const struct sonde_cuda_place *place, CUdeviceptr at)
            t->cuStreamSynchronize(place->stream) == CUDA_SUCCESS && seen[0] == 0 && seen[2 * PIECE] == PATTERN;
 }
 
-bool sonde__cuda_swaps(const struct sonde_cuda_place *place)
+static enum sonde_value_missed why_not(void)
 {
-    const bool known = own.swaps != NOT_YET;
+    return own.swaps == READY ? SONDE_VALUE_MISSED_NONE : (own.swaps == CANNOT ? SONDE_VALUE_MISSED_DRIVER : SONDE_VALUE_MISSED_MEMORY);
+}
+
+enum sonde_value_missed sonde__cuda_swaps(const struct sonde_cuda_place *place)
+{
     CUdeviceptr at;
-    if (known || !sonde__cuda_own())
-        return own.swaps == READY;
+    if (own.swaps != NOT_YET)
+        return why_not();
+    if (!sonde__cuda_own())
+        return SONDE_VALUE_MISSED_DRIVER;
     sonde__lock(&own.lock);
     if (own.swaps == NOT_YET && sonde__cuda_twins.cuMemAlloc_v2(&at, 3ull * PIECE) == CUDA_SUCCESS) {
         own.swaps = try_swap(place, at) ? READY : CANNOT;
@@ -97,5 +103,5 @@ bool sonde__cuda_swaps(const struct sonde_cuda_place *place)
             sonde_note("values: this driver does not take what Sonde changes in a launch: kernels run as they are");
     }
     sonde__unlock(&own.lock);
-    return own.swaps == READY;
+    return why_not();
 }

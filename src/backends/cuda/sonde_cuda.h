@@ -344,8 +344,9 @@ struct sonde_cuda_own {
 };
 /* Loaded at the first call; NULL: the driver cannot. */
 const struct sonde_cuda_own *sonde__cuda_own(void);
-/* Does the driver launch what a callback puts in a launch's place? Found out at the first call, in the current context. */
-bool sonde__cuda_swaps(const struct sonde_cuda_place *place);
+/* Why the driver does not launch what a callback puts in a launch's place; NONE: it does. Found out at the first call for which there is memory, in
+ * the current context. */
+enum sonde_value_missed sonde__cuda_swaps(const struct sonde_cuda_place *place);
 /* Is a kernel of this name ours? */
 bool sonde__cuda_is_own(const char *name);
 /* Of calls that are ours. */

@@ -157,8 +157,8 @@ extern "C" __global__ void calls_pointer(const int *from, int *to, unsigned salt
     to[i] = readers[(i + salt) & 1](from, i) + mixed(i + salt);
 }
 
-/* Named as the compiler names its own. */
-extern "C" __device__ __noinline__ int __internal_of_the_user(const int *p) { return *p; }
+/* Named as the compiler names its own; volatile, so that the load stays where it is. */
+extern "C" __device__ __noinline__ int __internal_of_the_user(const volatile int *p) { return *p; }
 
 extern "C" __global__ void calls_internal(const int *from, int *to, unsigned salt)
 {

@@ -138,6 +138,7 @@ static void clusters(void **state)
 
 #define CALL(callee) "call.uni " callee ";\n" STORE
 #define FUNCTION(name, body) ".func " name "()\n{\n" REGISTERS body CLOSE
+#define READS(variable) "mov.u64 %rd1, " variable ";\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd1, %rd1, %rd2;\nld.global.nc.u32 %r2, [%rd1+4];"
 #define TABLE ".global .align 4 .b8 __cudart_table[8] = {1, 2, 3, 4, 5, 6, 7, 8};\n.global .align 4 .b8 mine[8];\n"
 
 static void calls_within_the_module_are_looked_into(void **state)
@@ -160,6 +161,31 @@ static void calls_within_the_module_are_looked_into(void **state)
     must_be("alone", SONDE_VALUE_MISSED_PTX); /* no kernel */
 }
 
+/* Each calls the next one nine times: 387,420,489 calls in all. */
+static void calls_are_not_followed_without_end(void **state)
+{
+    static char text[20000];
+    (void)state;
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", TOP FUNCTION("f9", "add.u32 %r1, %r1, 1;"));
+    for (int k = 8; k >= 0; k--) {
+        used += (size_t)snprintf(text + used, sizeof text - used, ".func f%d()\n{\n", k);
+        for (int n = 0; n < 9; n++)
+            used += (size_t)snprintf(text + used, sizeof text - used, "call f%d;\n", k + 1);
+        used += (size_t)snprintf(text + used, sizeof text - used, "ret;\n}\n");
+    }
+    snprintf(text + used, sizeof text - used, "%s", KERNEL("deep", "", CALL("f0")) KERNEL("wide", "", CALL("f5")) KERNEL("flat", "", CALL("f7")));
+    read_text(text);
+    must_be("deep", SONDE_VALUE_MISSED_CALLS);
+    must_be("wide", SONDE_VALUE_MISSED_CALLS);
+    must_be("flat", SONDE_VALUE_MISSED_NONE);
+    used = (size_t)snprintf(text, sizeof text, "%s", TOP TABLE FUNCTION("__internal_slow", READS("__cudart_table")) OPEN("k", ""));
+    for (int n = 0; n < 400; n++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "call __internal_slow;\n");
+    snprintf(text + used, sizeof text - used, "%s", STORE CLOSE);
+    read_text(text);
+    must_be("k", SONDE_VALUE_MISSED_NONE);
+}
+
 static void calls_out_of_the_module_are_known_or_not(void **state)
 {
     (void)state;
@@ -176,7 +202,6 @@ static void calls_out_of_the_module_are_known_or_not(void **state)
 /* Only tables of the compiler's, and only by functions with its names. */
 static void the_mathematics_may_read_its_tables(void **state)
 {
-#define READS(variable) "mov.u64 %rd1, " variable ";\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd1, %rd1, %rd2;\nld.global.nc.u32 %r2, [%rd1+4];"
     (void)state;
     read_text(TOP TABLE FUNCTION("__internal_slow", READS("__cudart_table")) FUNCTION("__internal_mine", READS("mine"))
                   FUNCTION("__internal_writes", READS("__cudart_table") "\nst.global.u32 [%rd1], %r1;") FUNCTION("slow", READS("__cudart_table"))
@@ -197,6 +222,7 @@ int main(void)
         cmocka_unit_test(nothing_to_look_at),
         cmocka_unit_test(clusters),
         cmocka_unit_test(calls_within_the_module_are_looked_into),
+        cmocka_unit_test(calls_are_not_followed_without_end),
         cmocka_unit_test(calls_out_of_the_module_are_known_or_not),
         cmocka_unit_test(the_mathematics_may_read_its_tables),
     };

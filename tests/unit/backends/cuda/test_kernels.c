@@ -17,12 +17,13 @@
 #include "played.h"
 
 enum { THREADS = 64,
-       LEAST_BYTES = 64 }; /* that there is memory for */
+       MOST_BYTES = 64 }; /* of an allocation */
 
 /* ---- a driver --------------------------------------------------------------------------------------------- */
 
 static struct {
-    bool takes; /* what a callback changes in a launch */
+    bool takes;        /* what a callback changes in a launch */
+    size_t most_bytes; /* of an allocation */
     struct made {
         char name[64];
         CUlibrary library;
@@ -116,9 +117,9 @@ static CUresult CUDAAPI no_variable(CUdeviceptr *at, size_t *bytes, CUlibrary li
 
 static CUresult CUDAAPI allocate(CUdeviceptr *at, size_t bytes)
 {
-    static _Alignas(256) unsigned char memory[LEAST_BYTES];
+    static _Alignas(256) unsigned char memory[MOST_BYTES];
     *at = (uintptr_t)memory;
-    return bytes <= sizeof memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    return bytes <= driver.most_bytes ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult CUDAAPI free_async(CUdeviceptr at, CUstream stream)
@@ -210,6 +211,7 @@ static int turn_on(void **state)
     play(state);
     sonde__cudrv.cuCtxGetDevice = device_here;
     driver.takes = true;
+    driver.most_bytes = MOST_BYTES;
     t->on = t->fine = true;
     t->coarse = false;
     t->plan = SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES;
@@ -295,6 +297,10 @@ static void a_driver_that_ignores_changes(void **state)
     assert_true(child >= 0);
     if (child == 0) {
         driver.takes = false;
+        driver.most_bytes = 0;
+        if (launched(PROGRAM, "good") != SONDE_VALUE_MISSED_MEMORY)
+            _exit(1);
+        driver.most_bytes = MOST_BYTES; /* and it is tried */
         _exit(launched(PROGRAM, "good") == SONDE_VALUE_MISSED_DRIVER ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
