@@ -6,7 +6,8 @@
  * Shuffles, ballots and atomics are all that is used of warps: newer instructions are refused in patches.
  *
  * A guess is voted for by the lanes of one warp: each has a sample, and the line through it and the one before, and looks how many of
- * the samples agree. What is guessed about most wins. That is read past the multiprocessor's cache only as long as it is not in there.
+ * the samples agree; what most agree with wins. Slots say when a guess stands: from then on it is read through the multiprocessor's cache,
+ * in which all threads would otherwise find that there was none, and ask for the same line again and again.
  */
 #include <sanitizer_patching.h>
 
@@ -77,8 +78,13 @@ __device__ word claim(uint64_t *place, uint64_t tag)
     return found ? found : atomicCAS(reinterpret_cast<word *>(place), 0ull, static_cast<word>(tag));
 }
 
-/* Null: the table is full there. */
-__device__ sonde_patch_slot *slot_of(sonde_patch_table *t, uint64_t tag, uint64_t code, uint64_t who)
+__device__ uint32_t now(const uint32_t *of)
+{
+    return *reinterpret_cast<const volatile uint32_t *>(of);
+}
+
+/* Null: the table is full there. And what the slot has of its guess. */
+__device__ sonde_patch_slot *slot_of(sonde_patch_table *t, uint64_t tag, uint64_t code, uint64_t who, uint32_t *guess)
 {
     __builtin_assume(__isGlobal(t));
     sonde_patch_slot *part = t->slots + multiprocessor_here() % SONDE_PATCH_PARTS * SONDE_PATCH_SLOTS;
@@ -86,6 +92,7 @@ __device__ sonde_patch_slot *slot_of(sonde_patch_table *t, uint64_t tag, uint64_
     for (uint32_t k = 0; k < SONDE_PATCH_PROBES; k++) {
         sonde_patch_slot *s = &part[((tag >> 1) + k) % SONDE_PATCH_SLOTS];
         __builtin_assume(__isGlobal(s));
+        *guess = now(&s->guess); /* at the same time as the tag: one does not wait for the other */
         const word found = claim(&s->tag, tag);
         if (!found) { /* ours: who else comes knows it by its tag */
             s->who = who;
@@ -240,11 +247,6 @@ __device__ word now(const uint64_t *of)
     return *reinterpret_cast<const volatile word *>(of);
 }
 
-__device__ uint32_t now(const uint32_t *of)
-{
-    return *reinterpret_cast<const volatile uint32_t *>(of);
-}
-
 __device__ void raise(uint64_t *to, word number)
 {
     __builtin_assume(__isGlobal(to));
@@ -303,7 +305,8 @@ __device__ void add(sonde_patch_slot *s, const large &k)
 
 /* ---- guesses -------------------------------------------------------------------------------------------------- */
 
-/* What is published once: from the multiprocessor's cache, unless it is not there yet. */
+/* What is published once: from the multiprocessor's cache, unless it is not in there. Not to be asked before it is there: the cache would
+ * keep that there was nothing. */
 __device__ word published(const uint64_t *at)
 {
     __builtin_assume(__isGlobal(at));
@@ -311,20 +314,27 @@ __device__ word published(const uint64_t *at)
     return cached ? cached : now(at);
 }
 
-/* Its number from 1 on; 0: there is no room for it. */
-__device__ uint32_t guess_of(sonde_patch_table *t, uint64_t tag)
+/* What the slot has of its guess, which is not SONDE_PATCH_READY, or is it by now? */
+__device__ uint32_t guess_of(sonde_patch_table *t, sonde_patch_slot *s, uint64_t tag, uint32_t known)
 {
+    uint32_t number = known;
 #pragma unroll 1
-    for (uint32_t k = 0; k < SONDE_PATCH_PROBES; k++) {
-        const uint32_t at = SONDE_PATCH_GUESS_AT(tag, k);
-        uint64_t *place = &t->guesses[at].tag;
-        const word cached = published(place), found = cached ? cached : claim(place, tag);
+    for (uint32_t k = 0; k < SONDE_PATCH_PROBES && !number; k++) {
+        const word found = claim(&t->guesses[SONDE_PATCH_GUESS_AT(tag, k)].tag, tag);
         if (!found || found == tag)
-            return at + 1;
+            number = SONDE_PATCH_GUESS_AT(tag, k) + 1;
     }
-    __builtin_assume(__isGlobal(&t->unguessed));
-    atomicAdd(reinterpret_cast<word *>(&t->unguessed), 1ull);
-    return 0;
+    if (!number) {
+        __builtin_assume(__isGlobal(&t->unguessed));
+        atomicAdd(reinterpret_cast<word *>(&t->unguessed), 1ull);
+        number = SONDE_PATCH_UNGUESSED;
+    }
+    if (number != SONDE_PATCH_UNGUESSED && now(&t->guesses[number - 1].flags))
+        number |= SONDE_PATCH_READY;
+    __builtin_assume(__isGlobal(s));
+    if (number != known)
+        *reinterpret_cast<volatile uint32_t *>(&s->guess) = number;
+    return number;
 }
 
 __device__ void publish(uint64_t *to, word bits)
@@ -591,12 +601,14 @@ __device__ sonde_patch_guess *found(const sonde_patch_launch *l, unsigned active
         const unsigned mine = __ballot_sync(active, address >= s.first && address < s.end), own = mine >> lane & 1;
         sonde_patch_table *t = reinterpret_cast<sonde_patch_table *>(l->table);
         const uint64_t who = static_cast<uint64_t>(l->operation) << 32 | s.object, tag = mixed(mixed(who) + code) | 1;
-        sonde_patch_slot *slot = speaks ? slot_of(t, tag, code, who) : nullptr;
-        uint32_t number = slot ? guess_of(t, tag) : 0;
+        uint32_t number = 0;
+        sonde_patch_slot *slot = speaks ? slot_of(t, tag, code, who, &number) : nullptr;
+        if (slot && !(number & SONDE_PATCH_READY))
+            number = guess_of(t, slot, tag, number);
+        number = __shfl_sync(active, slot ? number : 0, speaker);
         slot = reinterpret_cast<sonde_patch_slot *>(__shfl_sync(active, reinterpret_cast<word>(slot), speaker));
-        number = __shfl_sync(active, number, speaker);
-        sonde_patch_guess *g = number ? &t->guesses[number - 1] : nullptr;
-        const word flags = g ? flags_of(g, K::PIECES > 1) : 0, index = s.object ? (address - s.first) >> (__ffs(element) - 1) : 0;
+        sonde_patch_guess *g = number && number != SONDE_PATCH_UNGUESSED ? &t->guesses[number % SONDE_PATCH_READY - 1] : nullptr;
+        const word flags = number & SONDE_PATCH_READY ? flags_of(g, K::PIECES > 1) : 0, index = s.object ? (address - s.first) >> (__ffs(element) - 1) : 0;
         K k = {};
         const seen its = slot && own ? look(slot, k, g, flags, at, bytes, index) : seen{};
         const unsigned news = __ballot_sync(active, its.news);

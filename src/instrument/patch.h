@@ -50,6 +50,11 @@ enum { /* sonde_patch_guess.flags */
        SONDE_PATCH_HAS_LINE = 2, /* << 2 * half + line */
 };
 
+enum { /* sonde_patch_slot.guess */
+       SONDE_PATCH_READY = 1u << 30, /* it stands */
+       SONDE_PATCH_UNGUESSED = SONDE_PATCH_READY - 1, /* there is no room for it */
+};
+
 struct sonde_patch_ends8 {
     uint64_t most, least; /* the complement of the least, so that both only grow */
 };
@@ -66,9 +71,10 @@ struct sonde_patch_slot {
     uint64_t gone;     /* and of their complements */
     struct sonde_patch_ends8 whole[2]; /* by the first bit, of elements of 8 bytes, */
     struct sonde_patch_ends4 part[2];  /* and of their halves; of smaller elements themselves */
+    uint32_t guess;    /* the number of its guess from 1 on, SONDE_PATCH_READY; or SONDE_PATCH_UNGUESSED; 0: not known yet */
+    uint32_t unused;
     uint64_t unchecked; /* elements that came before the guess stood; of the others so many were as guessed, */
     uint64_t matching[2][SONDE_PATCH_WAYS]; /* themselves, and halves of elements of 8 bytes */
-    uint64_t unused;
 };
 
 struct sonde_patch_line {
@@ -96,7 +102,7 @@ struct sonde_patch_table {
     struct sonde_patch_slot slots[SONDE_PATCH_PARTS * SONDE_PATCH_SLOTS];
     struct sonde_patch_guess guesses[SONDE_PATCH_GUESSES];
     uint64_t lost;      /* accesses of a warp for which there was no slot */
-    uint64_t unguessed; /* and those for which there was no guess */
+    uint64_t unguessed; /* slots for which there was no guess */
 };
 
 struct sonde_patch_launch { /* what the patches are given: of an operation */
