@@ -344,7 +344,12 @@ void sonde_value_flow(uint32_t operation, uint32_t object, uint64_t bytes, unsig
 /* Of an operation not all that it may have written was looked at; NONE: all was. For each of these once. `engine`: of its code. */
 void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine);
 
-/* One access in the code of a kernel, to one object: a row of the measurement. 0: no room. */
+/* Accesses are told of all objects of one kind that were allocated in one call path. Of each object (0: none) the one that stands for
+ * those: always the same, whether it was freed or not. Takes a lock. */
+void sonde_value_sites(const uint32_t *objects, uint32_t count, uint32_t *sites);
+/* These are looked at. Takes a lock. */
+void sonde_value_looked_at(const uint32_t *objects, uint32_t count);
+/* One access in the code of a kernel, to the objects for which one stands, or to one object: a row of the measurement. 0: no room. */
 struct sonde_value_access {
     uint32_t operation, object; /* 0: not known */
     uint32_t file, line;        /* of the kernel's source; a string */

@@ -331,7 +331,10 @@ struct sonde_row_work {
     X(row, static_shared, ZERO) X(row, dynamic_shared, ZERO) X(row, local_bytes, ZERO) X(row, occupancy, ZERO)   \
     X(row, limiter, ZERO) X(row, source, ZERO) X(row, target, ZERO) X(row, source_device, ZERO)                  \
     X(row, target_device, ZERO)
-enum { SONDE_OBJECT_USES_PARTIAL = 1 /* kernels may have used it unseen: their arguments are not known */ };
+enum {
+    SONDE_OBJECT_USES_PARTIAL = 1, /* kernels may have used it unseen: their arguments are not known */
+    SONDE_OBJECT_LOOKED_AT = 2,    /* accesses to it were looked at: they are told of an object that was allocated where it was */
+};
 /* Beyond so many, a new object takes the row of one that was freed, or none. */
 #define SONDE_OBJECTS_MAX 262144u
 struct sonde_row_object {

@@ -482,6 +482,14 @@ def check_machine_guesses(m):
     yield equal("ramp_vectors", [p[:1] + p[2:] for p in guessed_of(m, "ramp_vectors")], [("structured", 1.0, False, "0.25 * i + 1")])
 
 
+def check_passing(m):
+    """All launches are looked at with room for some areas: those of objects from one place are one."""
+    n, times, line = 256, 5000, f"passing.cu:{marked_line(source('passing'), 'seven')}"
+    yield equal("store_seven", patterns_of(m, "store_seven"), [("single_value", line, 1.0, times * n * 4, 4, "all are 7", True)] * 2)
+    yield equal("objects", sorted((o["count"], o["bytes"]) for o in m.view("values")["objects"]), [(times, times * n * 4)] * 2)
+    yield equal("coverage", coverage_of(m), {"store_seven": ("ptx", 2 * times, 2 * times, None)})
+
+
 def check_machine(launches, looked_at):
     def check(m):
         n, of = 4096, lambda kernel: [p[:1] + p[2:] for p in patterns_of(m, kernel)]
@@ -698,6 +706,7 @@ CASES = [
     Case("counts-eager", ["{bin}/counts"], env={"CUDA_MODULE_LOADING": "EAGER"}, checks=[check_counts, check_code], **COUNTS),
     Case("values", ["{bin}/values"], VALUES, {"write": (15, 10 * 16384 + 2 * 32768 + 48 * MIB), "read": (14, 11 * 16384 + 32768 + 32 * MIB)}, [check_values],
          options=["--values=fine"]),
+    Case("passing", ["{bin}/passing"], {"store_seven": 10000}, {"read": (1, 1024)}, [check_passing], options=["--values=fine", "--values-memory=1M"]),
     Case("machine", ["{bin}/machine"], MACHINE, MACHINE_COPIES, [check_machine(5, 5)],
          options=["--values=fine", "--values-engine=sanitizer", "--values-sample=1/1"]),
     Case("machine-sampled", ["{bin}/machine", "100"], {**MACHINE, "read_zeros": 100, **{kernel: 100 for kernel in MACHINE_GUESSED}}, MACHINE_COPIES,

@@ -34,21 +34,31 @@ static uint64_t next(uint64_t *state) /* xorshift64* (Vigna 2016) */
     return *state * 0x2545f4914f6cdd1du;
 }
 
+static unsigned char bytes[BYTES];
+
+static unsigned char *mix(uint64_t *state)
+{
+    for (size_t i = 0; i < BYTES; i++)
+        bytes[i] = (unsigned char)(next(state) >> 56);
+    return bytes;
+}
+
 static void run(cl_context context, cl_command_queue queue, cl_kernel kernel, uint64_t *state)
 {
-    static unsigned char bytes[BYTES];
+    const cl_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR;
     cl_mem buffer[BUFFERS];
-    cl_int status;
+    cl_int status[BUFFERS];
     char name[64];
     uint64_t sum = 0;
     const cl_int items = ITEMS;
     const size_t global = ITEMS, group = GROUP;
     check(clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL), "clGetKernelInfo");
+    /* Each from a call of its own: accesses are told by where objects were allocated. */
+    buffer[0] = clCreateBuffer(context, flags, BYTES, mix(state), &status[0]);
+    buffer[1] = clCreateBuffer(context, flags, BYTES, mix(state), &status[1]);
+    buffer[2] = clCreateBuffer(context, flags, BYTES, mix(state), &status[2]);
     for (cl_uint b = 0; b < BUFFERS; b++) {
-        for (size_t i = 0; i < BYTES; i++)
-            bytes[i] = (unsigned char)(next(state) >> 56);
-        buffer[b] = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, BYTES, bytes, &status);
-        check(status, "clCreateBuffer");
+        check(status[b], "clCreateBuffer");
         check(clSetKernelArg(kernel, b, sizeof buffer[b], &buffer[b]), "clSetKernelArg");
     }
     check(clSetKernelArg(kernel, BUFFERS, sizeof items, &items), "clSetKernelArg");

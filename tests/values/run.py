@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Cases of values.c: what `sonde record --values` must say of each, and that the program says the same without it.
 
-    run.py --sonde S --rows R --program P --work DIR --cache DIR [--runtime LIBRARY] CASE
+    run.py --sonde S --rows R --program P --work DIR --cache DIR [--runtime LIBRARY] [--full LAYER] CASE
 
 The program runs on PoCL, or on the OpenCL runtime that is this library.
 
@@ -374,6 +374,45 @@ def case_memory(options):
     require(m.missed == {("set", 0): 4, ("sum", MEMORY): 1} and list(m.accesses) == ["set"], f"{m.missed}")  # a page is one kernel's
 
 
+def peak_kib(options, *record, environment=None):
+    """The most memory that a recorded run of the case `loop` takes."""
+    measure = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=2, check=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    path = os.path.join(options.work, options.case + ".sonde")
+    command = [options.sonde, "record", "-q", "--force", "-o", path, *record, "--", options.program, "loop"]
+    env = {**os.environ, "POCL_CACHE_DIR": options.cache, **(environment or {})}
+    if options.runtime:
+        env["OCL_ICD_VENDORS"] = vendor(options)
+    return int(subprocess.run([sys.executable, "-c", measure, *command], env=env, capture_output=True, text=True, check=True).stdout)
+
+
+def case_loop(options):
+    """Objects that come and go: what is found takes no more memory the longer that goes on, and each launch is looked at."""
+    count, items, page_kib = 20000, 10, 4
+    for mode in "fine", "all":
+        m = Measured(options, "--values=" + mode, "--values-memory=1M")
+        require({key: n for key, n in m.missed.items() if key[0] == "set"} == {("set", 0): count} and m.coverage()["set"] == (count, count), f"{m.missed} {m.answer}")
+        # OBJECT WHAT TYPE ELEMENT_BYTES ELEMENTS OR AND LEAST MOST: of a copy that guesses, and of another.
+        rows = m.accesses["set"]
+        few = 16 if options.runtime else 2  # where it loads libraries, a calling context may have another number from then on
+        require(len(rows) <= few and sum(r[4] for r in rows) == count * items, rows)
+        require({tuple(r[5:9]) for r in rows if r[4]} == {(7, 7, 7, 7)}, rows)
+        (site,) = [o for o in m.answer["objects"] if any(p["pattern"] == "single_value" for p in o["patterns"])]
+        require((site["count"], site["bytes"]) == (count, 4 * items * count), site)
+    one, all = peak_kib(options, "--values=fine", "--values-sample=1"), peak_kib(options, "--values=fine")
+    require(all - one < count * page_kib / 2, f"{one} KiB where one launch is looked at, {all} where all are")
+
+
+def case_full(options):
+    """A runtime that has no memory for what is found: launches run plain, and nothing is left of the attempts."""
+    count, page_kib = 20000, 4
+    require(options.full, "no layer")
+    layer = {"OPENCL_LAYERS": options.full}
+    m = Measured(options, "--values=fine", case="loop", environment=layer)
+    require(m.missed == {("set", MEMORY): count} and m.accesses == {} and "--values-memory" in m.text, f"{m.missed} {m.text}")
+    one, all = peak_kib(options, "--values=fine", "--values-sample=1"), peak_kib(options, "--values=fine", environment=layer)
+    require(all - one < count * page_kib / 2, f"{one} KiB where one launch is looked at, {all} where all are refused")
+
+
 def is_guess(options, pattern):
     """How many work-items begin before a guess stands is the runtime's business: where it executes several at once, perhaps more than are logged."""
     return bool(options.runtime) and pattern["pattern"] in ("frequent", "structured")
@@ -607,6 +646,7 @@ def main():
     for name in ("sonde", "rows", "program", "work", "cache"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--runtime")
+    parser.add_argument("--full")
     parser.add_argument("case")
     options = parser.parse_args()
     if options.runtime and not os.path.exists(options.runtime):

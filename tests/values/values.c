@@ -956,6 +956,27 @@ static void large(void)
     take(a, 4 << 20);
 }
 
+/* Buffers that come and go, each for one launch, which may run when it is released. */
+static void loop(void)
+{
+    enum { BUFFERS = 20000,
+           ITEMS = 10 };
+    const int seven = 7, n = ITEMS;
+    cl_kernel set = kernel("set");
+    CL(clSetKernelArg(set, 1, sizeof seven, &seven));
+    CL(clSetKernelArg(set, 2, sizeof n, &n));
+    for (int i = 0; i < BUFFERS; i++) {
+        cl_mem a;
+        CLP(a = clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof seven * ITEMS, NULL, &status));
+        CL(clSetKernelArg(set, 0, sizeof a, &a));
+        launch(set, ITEMS);
+        if (i % 2)
+            CL(clFinish(queue));
+        CL(clReleaseMemObject(a));
+        CL(clFinish(queue));
+    }
+}
+
 /* What lies in a new buffer is undefined: only what was written before can be written again. */
 static void fresh(void)
 {
@@ -1267,6 +1288,7 @@ int main(int argc, char **argv)
         {"any_threads", any_threads},
         {"contexts", contexts},
         {"large", large},
+        {"loop", loop},
         {"fresh", fresh},
         {"patterns", patterns},
         {"guesses", guesses},

@@ -1,4 +1,4 @@
-/* objects.c - data objects: their rows, which operations used them, and which of them lies at an address.
+/* objects.c - data objects: their rows, which operations used them, which of them lies at an address, and which stands for those of its site.
  *
  * Uses are counted in the program's threads, without a lock: an object's row is
  * found by its number, and takes one atomic add and one or two stores. The last
@@ -33,6 +33,7 @@ static struct {
     struct { uint32_t count, id[4096]; } freed;       /* rows that may be taken again; table_lock */
     _Atomic uint16_t segment[OBJECTS_MAX / ROWS + 1]; /* where rows are; 0 none yet */
     bool hidden_uses;                                 /* of any object; table_lock */
+    struct sonde_map sites;                           /* kind and node of objects -> the one that stands for all; table_lock */
     struct sonde_lock lock;                           /* of what follows; taken last */
     struct place *places;
     struct sonde_pieces pieces;                       /* for them */
@@ -205,6 +206,18 @@ void sonde_object_place(uint32_t object, uint32_t device, uint32_t parent)
     sonde__unlock(&sonde__agent.table_lock);
 }
 
+static uint64_t site_key(const struct sonde_row_object *o)
+{
+    return 1ull << 63 | (uint64_t)o->kind << 32 | o->node;
+}
+
+/* Does it stand for others? Its row stays its own. Under table_lock. */
+static bool stands_for_others(uint32_t object, const struct sonde_row_object *o)
+{
+    const uint64_t *known = sonde__map_find(&living.sites, site_key(o));
+    return known && *known == object;
+}
+
 void sonde_object_free(uint32_t object)
 {
     if (!object || !sonde__agent_here())
@@ -218,7 +231,7 @@ void sonde_object_free(uint32_t object)
             place_remove(object, o->address);
             sonde__unlock(&living.lock);
         }
-        if (sonde__row_count(SONDE_TABLE_OBJECT) >= OBJECTS_MAX && living.freed.count < sizeof living.freed.id / sizeof *living.freed.id)
+        if (sonde__row_count(SONDE_TABLE_OBJECT) >= OBJECTS_MAX && !stands_for_others(object, o) && living.freed.count < sizeof living.freed.id / sizeof *living.freed.id)
             living.freed.id[living.freed.count++] = object;
     }
     sonde__unlock(&sonde__agent.table_lock);
@@ -293,4 +306,42 @@ void sonde__objects_used(uint64_t enter_ns, const uint32_t *objects, uint32_t co
 void sonde_call_uses(const struct sonde_call *call, const uint32_t *objects, uint32_t count)
 {
     sonde__objects_used(call->enter_ns, objects, count);
+}
+
+/* ---- values: those of one site ------------------------------------------------------ */
+
+/* Under table_lock. Without room, each stands for itself. */
+static uint32_t site_of(uint32_t object)
+{
+    const struct sonde_row_object *o = row_of(object);
+    const uint64_t *known = o ? sonde__map_find(&living.sites, site_key(o)) : NULL;
+    if (known)
+        return (uint32_t)*known;
+    if (o && !o->free_ns && sonde__map_room(&living.sites, &sonde__agent.heap))
+        sonde__map_add(&living.sites, &sonde__agent.heap, site_key(o), object);
+    return object;
+}
+
+void sonde_value_sites(const uint32_t *objects, uint32_t count, uint32_t *sites)
+{
+    const bool here = sonde__agent_here();
+    if (here)
+        sonde__lock(&sonde__agent.table_lock);
+    for (uint32_t i = 0; i < count; i++)
+        sites[i] = here ? site_of(objects[i]) : 0;
+    if (here)
+        sonde__unlock(&sonde__agent.table_lock);
+}
+
+void sonde_value_looked_at(const uint32_t *objects, uint32_t count)
+{
+    if (!count || !sonde__agent_here())
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    for (uint32_t i = 0; i < count; i++) {
+        struct sonde_row_object *o = row_of(objects[i]);
+        if (o)
+            o->flags |= SONDE_OBJECT_LOOKED_AT;
+    }
+    sonde__unlock(&sonde__agent.table_lock);
 }

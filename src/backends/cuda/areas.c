@@ -1,9 +1,12 @@
 /* areas.c - what the accesses of kernels found (--values=fine).
  *
- * There is an area of device memory for each operation in its calling context and the objects that its parameters point to, to
+ * There is an area of device memory for each operation in its calling context and the sites of the objects that its parameters point to, to
  * which the threads of the instrumented copies add what they find (instrument/rewrite.h); and another for the copy that does not
- * guess, which is launched once the first has shown nothing. What is in an area only grows, so it is read while kernels run, and
- * again: in a stream of ours that waits for no other, by the thread that fetches records (flush.c), and when its context ends.
+ * guess, which is launched once the first has shown nothing. Objects that were allocated in one call path share it: so there are not more
+ * of them the longer a program runs that allocates and frees, and nobody has to know when a kernel that adds to one is over.
+ *
+ * What is in an area only grows, so it is read while kernels run, and again: in a stream of ours that waits for no other, by the thread that
+ * fetches records (flush.c), and when its context ends.
  */
 #include "sonde_cuda.h"
 
@@ -30,9 +33,8 @@ struct sonde_cuda_area {
     _Atomic bool dull;   /* its guesses show nothing */
     _Atomic uint32_t asked; /* launches, of this copy and of the other */
     CUdeviceptr at;
-    unsigned char *host; /* where it is read to, and began */
     size_t front, bytes; /* of guesses; of all */
-    uint32_t objects[SONDE_PTX_POINTERS_MAX]; /* that the kernel's pointers point to */
+    uint32_t sites[SONDE_PTX_POINTERS_MAX]; /* of what the kernel's pointers point to: the objects that stand for them */
     uint32_t rows[];     /* of each access; 0: it has none */
 };
 
@@ -42,6 +44,11 @@ static struct {
 } all;
 
 static struct sonde_shared_map by_hash; /* -> struct sonde_cuda_area */
+
+static struct { /* one is read at a time (places.c) */
+    unsigned char *at;
+    size_t bytes;
+} room;
 
 static uint32_t parts_of(const struct sonde_cuda_place *p)
 {
@@ -66,7 +73,7 @@ static void add_rows(struct sonde_cuda_area *a)
         if (has_row(access))
             a->rows[k] = sonde_value_access_add(&(struct sonde_value_access){
                 .operation = a->node,
-                .object = a->kernel->flow.pointer[k] ? a->objects[a->kernel->flow.pointer[k] - 1] : 0,
+                .object = a->kernel->flow.pointer[k] ? a->sites[a->kernel->flow.pointer[k] - 1] : 0,
                 .file = file.bytes ? sonde_string(p->text + file.at, file.bytes) : 0,
                 .line = place->line,
                 .number = k,
@@ -77,41 +84,52 @@ static void add_rows(struct sonde_cuda_area *a)
     }
 }
 
+static void start(const struct sonde_cuda_area *a, unsigned char *host)
+{
+    if (a->front)
+        sonde__ptx_front_start(a->kernel->ptx, a->kernel->function, &a->kernel->flow, host);
+    for (uint32_t k = 0; k < parts_of(a->place); k++)
+        sonde__ptx_start(a->kernel->ptx, a->kernel->function, &a->plan, host + a->front + k * sonde__plan_part(&a->plan));
+}
+
 /* Is the area on the device, as it starts? */
 static bool upload(struct sonde_cuda_area *a)
 {
     const struct sonde_cuda_twins *t = &sonde__cuda_twins;
-    if (a->place->bytes + a->bytes > a->place->most || t->cuMemAlloc_v2(&a->at, a->bytes) != CUDA_SUCCESS)
-        return false;
-    if (a->front)
-        sonde__ptx_front_start(a->kernel->ptx, a->kernel->function, &a->kernel->flow, a->host);
-    for (uint32_t k = 0; k < parts_of(a->place); k++)
-        sonde__ptx_start(a->kernel->ptx, a->kernel->function, &a->plan, a->host + a->front + k * sonde__plan_part(&a->plan));
-    a->place->bytes += a->bytes;
-    return t->cuMemcpyHtoDAsync_v2(a->at, a->host, a->bytes, a->place->stream) == CUDA_SUCCESS && t->cuStreamSynchronize(a->place->stream) == CUDA_SUCCESS;
+    unsigned char *host = a->place->bytes + a->bytes <= a->place->most ? sonde__pages_get(a->bytes) : NULL;
+    bool there = host && t->cuMemAlloc_v2(&a->at, a->bytes) == CUDA_SUCCESS;
+    if (there) {
+        start(a, host);
+        there = t->cuMemcpyHtoDAsync_v2(a->at, host, a->bytes, a->place->stream) == CUDA_SUCCESS && t->cuStreamSynchronize(a->place->stream) == CUDA_SUCCESS;
+        a->place->bytes = there ? a->place->bytes + a->bytes : a->place->most;
+    }
+    sonde__pages_put(host, a->bytes);
+    return there;
 }
 
-/* Under all.lock. */
-static struct sonde_cuda_area *area_new(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, struct sonde_cuda_place *place,
+/* Under all.lock. Device memory that cannot be used stays taken, as freeing it would wait for the program's kernels; and it is the last. */
+static struct sonde_cuda_area *area_new(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *sites, struct sonde_cuda_place *place,
                                         bool guesses)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread's capture forbids nothing here */
-    struct sonde_cuda_area *a = sonde__memory_get(sizeof *a + k->function->accesses * sizeof *a->rows);
-    if (!a)
-        return NULL;
-    a->kernel = k;
-    a->node = node;
-    a->place = place;
-    a->plan = sonde__ptx_plan(k->function, PLAN | (guesses ? SONDE_PLAN_GUESSES : 0u));
-    memcpy(a->objects, objects, k->flow.pointer_count * sizeof *objects);
-    a->front = sonde__ptx_front(k->function, a->plan.what);
-    a->bytes = a->front + parts_of(place) * sonde__plan_part(&a->plan);
-    a->host = sonde__pages_get(a->bytes);
+    struct sonde_cuda_area wanted = {
+        .kernel = k,
+        .place = place,
+        .node = node,
+        .plan = sonde__ptx_plan(k->function, PLAN | (guesses ? SONDE_PLAN_GUESSES : 0u)),
+    };
+    memcpy(wanted.sites, sites, k->flow.pointer_count * sizeof *sites);
+    wanted.front = sonde__ptx_front(k->function, wanted.plan.what);
+    wanted.bytes = wanted.front + parts_of(place) * sonde__plan_part(&wanted.plan);
     sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
-    const bool there = a->host && upload(a);
+    const bool there = upload(&wanted);
     sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
-    if (!there)
+    struct sonde_cuda_area *a = there ? sonde__memory_get(sizeof *a + k->function->accesses * sizeof *a->rows) : NULL; /* it is never given back */
+    if (!a) {
+        place->bytes = there ? place->most : place->bytes;
         return NULL;
+    }
+    memcpy(a, &wanted, sizeof wanted);
     add_rows(a);
     a->next = all.areas;
     all.areas = a;
@@ -123,24 +141,24 @@ static bool guesses_in(const struct sonde_cuda_area *a)
     return a->plan.what & SONDE_PLAN_GUESSES;
 }
 
-static bool is_same(const struct sonde_cuda_area *a, const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, const struct sonde_cuda_place *place,
+static bool is_same(const struct sonde_cuda_area *a, const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *sites, const struct sonde_cuda_place *place,
                     bool guesses)
 {
-    return a->kernel == k && a->node == node && a->place == place && guesses_in(a) == guesses && !memcmp(a->objects, objects, k->flow.pointer_count * sizeof *objects);
+    return a->kernel == k && a->node == node && a->place == place && guesses_in(a) == guesses && !memcmp(a->sites, sites, k->flow.pointer_count * sizeof *sites);
 }
 
-struct sonde_cuda_area *sonde__cuda_area(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, struct sonde_cuda_place *place, bool guesses)
+struct sonde_cuda_area *sonde__cuda_area(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *sites, struct sonde_cuda_place *place, bool guesses)
 {
     const uint64_t hash =
-        XXH3_64bits_withSeed(objects, k->flow.pointer_count * sizeof *objects, (uint64_t)node << 32 ^ (uintptr_t)k ^ place->uid ^ (uint64_t)guesses << 63) | 1;
+        XXH3_64bits_withSeed(sites, k->flow.pointer_count * sizeof *sites, (uint64_t)node << 32 ^ (uintptr_t)k ^ place->uid ^ (uint64_t)guesses << 63) | 1;
     uint64_t first = 0;
     sonde__shared_map_get(&by_hash, hash, &first);
     struct sonde_cuda_area *a = (void *)(uintptr_t)first;
-    while (a && !is_same(a, k, node, objects, place, guesses))
+    while (a && !is_same(a, k, node, sites, place, guesses))
         a = a->alike;
     if (!a) {
         sonde__lock(&all.lock);
-        a = area_new(k, node, objects, place, guesses);
+        a = area_new(k, node, sites, place, guesses);
         if (a) { /* of two threads that come at once each has its own: their rows are added */
             sonde__shared_map_get(&by_hash, hash, &first);
             a->alike = (void *)(uintptr_t)first;
@@ -165,10 +183,10 @@ CUdeviceptr sonde__cuda_area_launch(struct sonde_cuda_area *a)
 
 /* ---- reading --------------------------------------------------------------------------------------------- */
 
-/* The guess, and what its samples were, which nobody compared on the device. */
+/* Of what was read last: the guess, and what its samples were, which nobody compared on the device. */
 static void add_guess(const struct sonde_cuda_area *a, uint32_t access, uint64_t unchecked, struct sonde_value_seen *seen)
 {
-    const struct sonde_ptx_guess *guesses = (const void *)a->host;
+    const struct sonde_ptx_guess *guesses = (const void *)room.at;
     const struct sonde_ptx_guessed g =
         access < SONDE_PTX_GUESSES ? sonde__ptx_guessed(&a->kernel->ptx->accesses[a->kernel->function->first_access + access], &guesses[access]) : (struct sonde_ptx_guessed){0};
     if (!g.stands) {
@@ -193,7 +211,7 @@ static struct sonde_value_seen sum(const struct sonde_cuda_area *a, uint32_t acc
     struct sonde_value_seen seen = {.all = UINT64_MAX, .least = INT64_MAX, .most = INT64_MIN};
     uint64_t unchecked = 0;
     for (uint32_t k = 0; k < parts_of(a->place); k++) {
-        const unsigned char *part = a->host + a->front + k * sonde__plan_part(&a->plan);
+        const unsigned char *part = room.at + a->front + k * sonde__plan_part(&a->plan);
         struct sonde_plan_values v;
         const struct sonde_plan_found found = sonde__plan_found(&a->plan, part, access);
         seen.elements += of->elements * sonde__ptx_found(of, &a->plan, part, access, &v);
@@ -222,9 +240,19 @@ static void judge(struct verdict *v, const struct sonde_value_seen *seen)
     v->any |= 2 * seen->equal > seen->checked || 2 * seen->lined > seen->checked;
 }
 
+static bool has_room(size_t bytes)
+{
+    if (room.bytes < bytes) {
+        sonde__pages_put(room.at, room.bytes);
+        room.at = sonde__pages_get(bytes);
+        room.bytes = room.at ? bytes : 0;
+    }
+    return room.at;
+}
+
 static void read_area(struct sonde_cuda_area *a, uint64_t launches)
 {
-    CUresult result = sonde__cuda_twins.cuMemcpyDtoHAsync_v2(a->host, a->at, a->bytes, a->place->stream);
+    CUresult result = has_room(a->bytes) ? sonde__cuda_twins.cuMemcpyDtoHAsync_v2(room.at, a->at, a->bytes, a->place->stream) : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS)
         result = sonde__cuda_twins.cuStreamSynchronize(a->place->stream);
     if (result != CUDA_SUCCESS) {

@@ -308,21 +308,24 @@ static enum sonde_value_missed check(struct sonde_cuda_around *a, struct sonde_c
 static enum sonde_value_missed choose_fine(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l, struct sonde_cuda_place *place)
 {
     struct sonde_cuda_area *area = NULL;
+    uint32_t sites[SONDE_PTX_POINTERS_MAX];
     bool fitted = false;
     for (uint32_t i = 0; i < k->flow.pointer_count; i++) {
         const uint64_t address = sonde__cuda_pointer_of(k, *l->parameters, i);
         a->objects[i] = address ? sonde_object_at(address) : 0;
     }
+    sonde_value_sites(a->objects, k->flow.pointer_count, sites);
     for (int guesses = 1; guesses >= 0 && (!area || sonde__cuda_area_passes(area)); guesses--) {
         CUkernel twin = sonde__cuda_twin(k, guesses);
         const bool fit = fits(twin, l);
-        struct sonde_cuda_area *other = fit ? sonde__cuda_area(k, a->operation, a->objects, place, guesses) : NULL;
+        struct sonde_cuda_area *other = fit ? sonde__cuda_area(k, a->operation, sites, place, guesses) : NULL;
         fitted |= fit;
         a->twin = other ? twin : a->twin;
         area = other ? other : area;
     }
     if (!area)
         return fitted ? SONDE_VALUE_MISSED_MEMORY : SONDE_VALUE_MISSED_REGISTERS;
+    sonde_value_looked_at(a->objects, k->flow.pointer_count);
     a->area = sonde__cuda_area_launch(area);
     return SONDE_VALUE_MISSED_NONE;
 }

@@ -458,8 +458,8 @@ void sonde__cuda_duplicates_freeing(uint32_t object, struct sonde_cuda_place *pl
 /* ---- what the accesses of kernels found (areas.c) ----------------------------------------------- */
 
 struct sonde_cuda_area;
-/* Of a kernel in its context, the objects that its pointers point to, and one of its copies; NULL: no memory. */
-struct sonde_cuda_area *sonde__cuda_area(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, struct sonde_cuda_place *place,
+/* Of a kernel in its context, the sites of what its pointers point to (sonde_value_sites), and one of its copies; NULL: no memory. */
+struct sonde_cuda_area *sonde__cuda_area(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *sites, struct sonde_cuda_place *place,
                                          bool guesses);
 /* Of one that guesses, once at each launch: need this one not guess? What was found shows neither a frequent value nor a line, or enough
  * launches have. */

@@ -4,7 +4,8 @@
  * At the first launch of a kernel the bitcode of its program is instrumented (instrument/llvm.h) and becomes a program of ours in
  * the same context. A launch runs its kernel in place of the program's, with the same arguments and an area behind them. The first
  * launches also guess (plan.h): what is not found in these is not looked for in the others, by a second copy that costs less. There
- * is an area for each operation in its calling context and the objects that the kernel's arguments are; what is in it only
+ * is an area for each operation in its calling context and the sites of the objects that the kernel's arguments are, so that there are
+ * not more of them the longer a program runs that makes objects and releases them; what is in it only
  * grows. It lies in memory of the host, which the monitor reads at any time: the device must be one that uses that.
  *
  * What is written is marked in memory that values.c has for it, or nowhere.
@@ -66,7 +67,7 @@ struct area {
     _Atomic uint64_t launches;
     uint64_t read_launches;
     bool dull;                 /* of a copy that guesses: it has not found anything */
-    uint32_t *objects;         /* of each of the kernel's own parameters */
+    uint32_t *sites;           /* of each of the kernel's own parameters: the object that stands for what it is; behind the rows */
     uint32_t rows[];           /* of each access; 0: it has none */
 };
 
@@ -349,7 +350,7 @@ static void add_rows(struct area *a)
         if (access->has_values)
             a->rows[k] = sonde_value_access_add(&(struct sonde_value_access){
                 .operation = a->node,
-                .object = access->parameter ? a->objects[access->parameter - 1] : 0,
+                .object = access->parameter ? a->sites[access->parameter - 1] : 0,
                 .number = k,
                 .what = access->what,
                 .type = access->type,
@@ -360,28 +361,40 @@ static void add_rows(struct area *a)
     }
 }
 
+/* As it starts, in host memory; NULL: there is none. */
+static cl_mem area_mem(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, unsigned char *host)
+{
+    const struct sonde_llvm_kernel *code = t->code;
+    cl_int status;
+    if (!host)
+        return NULL;
+    for (uint32_t k = 0; k < code->parts; k++)
+        sonde__plan_start(&code->plan, host + k * sonde__plan_part(&code->plan));
+    cl_mem mem = real->clCreateBuffer(t->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, area_bytes(code), host, &status);
+    return status == CL_SUCCESS ? mem : NULL;
+}
+
 /* Under fine.lock. */
-static struct area *area_new(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, uint32_t node, const uint32_t *objects)
+static struct area *area_new(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, uint32_t node, const uint32_t *sites)
 {
     const struct sonde_llvm_kernel *code = t->code;
     const uint64_t most = sonde_values_memory() ? sonde_values_memory() : AREAS_MOST;
-    struct area *a = fine.bytes + area_bytes(code) <= most ? sonde__memory_get(sizeof *a + code->plan.accesses * sizeof *a->rows) : NULL;
-    cl_int status = CL_OUT_OF_HOST_MEMORY;
-    if (!a)
+    unsigned char *host = fine.bytes + area_bytes(code) <= most ? sonde__pages_get(area_bytes(code)) : NULL;
+    cl_mem mem = area_mem(real, t, host);
+    struct area *a = mem ? sonde__memory_get(sizeof *a + (code->plan.accesses + code->parameters) * sizeof *a->rows) : NULL; /* it is never given back */
+    if (!a) {
+        if (mem)
+            real->clReleaseMemObject(mem);
+        sonde__pages_put(host, area_bytes(code));
         return NULL;
+    }
     a->code = code;
     a->node = node;
     a->context = t->context;
-    a->objects = sonde__memory_get((code->parameters + 1) * sizeof *a->objects);
-    a->host = sonde__pages_get(area_bytes(code));
-    if (a->host && a->objects) {
-        memcpy(a->objects, objects, code->parameters * sizeof *objects);
-        for (uint32_t k = 0; k < code->parts; k++)
-            sonde__plan_start(&code->plan, a->host + k * sonde__plan_part(&code->plan));
-        a->mem = real->clCreateBuffer(t->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, area_bytes(code), a->host, &status);
-    }
-    if (status != CL_SUCCESS)
-        return NULL;
+    a->mem = mem;
+    a->host = host;
+    a->sites = a->rows + code->plan.accesses;
+    memcpy(a->sites, sites, code->parameters * sizeof *sites);
     add_rows(a);
     a->next = fine.areas;
     fine.areas = a;
@@ -390,18 +403,18 @@ static struct area *area_new(const cl_icd_dispatch *real, const struct sonde_cl_
 }
 
 /* NULL: no memory. */
-static struct area *area_of(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, uint32_t node, const uint32_t *objects)
+static struct area *area_of(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, uint32_t node, const uint32_t *sites)
 {
-    const size_t bytes = t->code->parameters * sizeof *objects;
+    const size_t bytes = t->code->parameters * sizeof *sites;
     const void *seed[] = {t->code, t->context, (void *)(uintptr_t)node};
-    const uint64_t key = XXH3_64bits_withSeed(objects, bytes, XXH3_64bits(seed, sizeof seed)) | 1;
+    const uint64_t key = XXH3_64bits_withSeed(sites, bytes, XXH3_64bits(seed, sizeof seed)) | 1;
     uint64_t first = 0;
     sonde__lock(&fine.lock);
     sonde__shared_map_get(&by_hash, key, &first);
     struct area *a = (void *)(uintptr_t)first;
-    while (a && (a->code != t->code || a->context != t->context || a->node != node || memcmp(a->objects, objects, bytes) != 0))
+    while (a && (a->code != t->code || a->context != t->context || a->node != node || memcmp(a->sites, sites, bytes) != 0))
         a = a->alike;
-    if (!a && (a = area_new(real, t, node, objects))) {
+    if (!a && (a = area_new(real, t, node, sites))) {
         a->alike = (void *)(uintptr_t)first;
         sonde__shared_map_put(&by_hash, key, (uintptr_t)a);
     }
@@ -533,15 +546,19 @@ static bool is_dull(struct area *a)
 static struct area *choose(const cl_icd_dispatch *real, const struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel handle,
                            struct sonde_cl_kernel *kernel, struct sonde_cl_twin **twin)
 {
-    uint32_t objects[ARGUMENTS_MAX] = {0};
-    for (uint32_t i = 0; i < (*twin)->code->parameters && i < kernel->arguments.count; i++)
+    const uint32_t count = (*twin)->code->parameters;
+    uint32_t objects[ARGUMENTS_MAX] = {0}, sites[ARGUMENTS_MAX];
+    for (uint32_t i = 0; i < count && i < kernel->arguments.count; i++)
         objects[i] = kernel->arguments.object[i];
+    sonde_value_sites(objects, count, sites);
     const uint32_t node = sonde_call_operation(&enqueue->call, SONDE_OP_KERNEL, sonde__cl_kernel_name(handle, kernel));
-    struct area *a = area_of(real, *twin, node, objects);
+    struct area *a = area_of(real, *twin, node, sites);
+    if (a)
+        sonde_value_looked_at(objects, count);
     if (!a || !is_dull(a))
         return a;
     struct sonde_cl_twin *cheaper = twin_of(real, queue, handle, kernel, false);
-    struct area *other = cheaper && !cheaper->why ? area_of(real, cheaper, node, objects) : NULL;
+    struct area *other = cheaper && !cheaper->why ? area_of(real, cheaper, node, sites) : NULL;
     *twin = other ? cheaper : *twin;
     return other ? other : a;
 }

@@ -16,6 +16,7 @@ enum {
     STEPS = 60000,
     THREADS = 6,
     EACH = 20000,
+    SAME = 5,
 };
 
 static uint32_t add(enum sonde_object_kind kind, uint64_t bytes, uint64_t address)
@@ -84,6 +85,50 @@ static void an_address_finds_what_it_lies_in(void **state)
     assert_int_equal(sonde_object_at(0x200000), 0);
 }
 
+static uint32_t looked_at, not_looked_at;
+
+/* In one call path, however often. */
+static __attribute__((noinline)) void add_some(uint32_t *out, const enum sonde_object_kind *kinds, int count)
+{
+    for (int i = 0; i < count; i++)
+        out[i] = add(kinds[i], 16, 0x400000u + 256u * (uint64_t)i);
+}
+
+/* Of one kind and one call path all are told of the same, also when that was freed. */
+static void objects_have_one_that_stands_for_their_site(void **state)
+{
+    const enum sonde_object_kind kinds[SAME] = {SONDE_OBJECT_BUFFER, SONDE_OBJECT_BUFFER, SONDE_OBJECT_SVM, SONDE_OBJECT_BUFFER, SONDE_OBJECT_SVM};
+    uint32_t o[SAME + 2] = {0}, sites[SAME + 2];
+    (void)state;
+    add_some(o, kinds, SAME);
+    o[SAME] = add(SONDE_OBJECT_BUFFER, 16, 0x500000); /* elsewhere; the last is none */
+    sonde_value_sites(o, SAME + 2, sites);
+    assert_memory_equal(sites, ((uint32_t[]){o[0], o[0], o[2], o[0], o[2], o[SAME], 0}), sizeof sites);
+    sonde_object_free(o[0]);
+    sonde_value_sites(&o[3], 1, sites);
+    assert_int_equal(sites[0], o[0]);
+    sonde_value_looked_at((uint32_t[]){0, o[3]}, 2);
+    looked_at = o[3];
+    not_looked_at = o[1];
+}
+
+/* Where there are too many, rows of freed objects are used again: not of one that stands for others. */
+static void one_that_stands_for_others_keeps_its_row(void **state)
+{
+    const enum sonde_object_kind kinds[2] = {SONDE_OBJECT_BUFFER, SONDE_OBJECT_BUFFER};
+    uint32_t o[2], site, last = 0;
+    (void)state;
+    add_some(o, kinds, 2);
+    sonde_value_sites(&o[0], 1, &site);
+    for (uint32_t i = 0; i < SONDE_OBJECTS_MAX && last < SONDE_OBJECTS_MAX; i++)
+        last = add(SONDE_OBJECT_BUFFER, 1, 0x600000);
+    assert_int_equal(last, SONDE_OBJECTS_MAX);
+    sonde_object_free(site);
+    sonde_object_free(o[1]);
+    assert_int_equal(add(SONDE_OBJECT_BUFFER, 1, 0x700000), o[1]);
+    assert_int_equal(add(SONDE_OBJECT_BUFFER, 1, 0x700000), 0);
+}
+
 static uint32_t gone, kept, later;
 static uint32_t lane, shared, whole, part[2], unused, handle, loose;
 static uint64_t first_ns, last_ns;
@@ -146,6 +191,8 @@ static void uses_are_in_the_measurement(void **state)
     assert_int_equal(o[gone].flags, 0); /* freed before uses were hidden */
     assert_int_equal(o[kept].flags, SONDE_OBJECT_USES_PARTIAL);
     assert_int_equal(o[later].flags, SONDE_OBJECT_USES_PARTIAL);
+    assert_true(o[looked_at].flags & SONDE_OBJECT_LOOKED_AT);
+    assert_false(o[not_looked_at].flags & SONDE_OBJECT_LOOKED_AT);
     sonde_measurement_close(m);
     harness_remove();
 }
@@ -154,7 +201,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_address_finds_what_it_lies_in),
+        cmocka_unit_test(objects_have_one_that_stands_for_their_site),
         cmocka_unit_test(uses_are_counted),
+        cmocka_unit_test(one_that_stands_for_others_keeps_its_row),
         cmocka_unit_test(uses_are_in_the_measurement),
     };
     harness_setup("objects", NULL);

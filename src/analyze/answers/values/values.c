@@ -26,12 +26,17 @@ static const struct sonde_row_value *rows_of(const struct sonde_process *p, uint
 
 /* ---- sites --------------------------------------------------------------------------------- */
 
+static uint64_t site_key(uint32_t kind, uint32_t node)
+{
+    return ((uint64_t)kind << 32 | node) + 1;
+}
+
 static struct sonde_value_site *site_of(struct builder *b, uint32_t process, uint32_t object)
 {
     const struct sonde_process *p = &b->m->processes[process];
     const struct sonde_row_object *o = object && object < p->object_count ? &p->objects[object] : NULL;
     const uint32_t node = o ? sonde_profile_locate(b->profile, process, o->node) : 0;
-    const uint64_t key = ((uint64_t)(o ? o->kind : 0) << 32 | node) + 1, self = ((uint64_t)process << 32 | object) + 1;
+    const uint64_t key = site_key(o ? o->kind : 0, node), self = ((uint64_t)process << 32 | object) + 1;
     uint64_t at, seen;
     if (!sonde_map_get(&b->by_site, key, &at)) {
         at = b->out->sites.count;
@@ -178,6 +183,20 @@ static int add_accesses(struct builder *b)
         sonde_value_typing_fini(&types);
     }
     return rc;
+}
+
+/* A row of accesses names one object of all those that were allocated where it was: each that was looked at counts. */
+static int count_looked_at(struct builder *b)
+{
+    uint64_t at;
+    for (uint32_t i = 0; i < b->m->process_count; i++) {
+        const struct sonde_process *p = &b->m->processes[i];
+        for (uint32_t k = 1; k < p->object_count; k++)
+            if (p->objects[k].flags & SONDE_OBJECT_LOOKED_AT &&
+                sonde_map_get(&b->by_site, site_key(p->objects[k].kind, sonde_profile_locate(b->profile, i, p->objects[k].node)), &at) && !site_of(b, i, k))
+                return SONDE_ENOMEM;
+    }
+    return 0;
 }
 
 /* ---- duplicates ------------------------------------------------------------------------------- */
@@ -400,6 +419,7 @@ int sonde_values_compute(const struct sonde_measurement *m, const struct sonde_p
     rc = rc ? rc : for_all(&b, add_coverage, false);
     rc = rc ? rc : add_accesses(&b);
     rc = rc ? rc : add_duplicates(&b);
+    rc = rc ? rc : count_looked_at(&b);
     sort(out);
     builder_fini(&b);
     return rc;

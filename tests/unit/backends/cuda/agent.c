@@ -19,7 +19,7 @@ void noted_reset(void)
     noted.calls = noted.ends = noted.submits = noted.completions = noted.frees = noted.notes = noted.pairs = noted.blobs = noted.waits = 0;
     noted.range = 0;
     noted.unplaced = noted.unplaced_named = 0;
-    noted.misses = noted.changes = 0;
+    noted.misses = noted.changes = noted.accesses = noted.one_operation = 0;
     noted.vendor_ns = 0;
     memset(noted.submit, 0, sizeof noted.submit);
     memset(noted.wait, 0, sizeof noted.wait);
@@ -216,8 +216,8 @@ uint64_t sonde_values_memory(void)
 uint32_t sonde_call_operation(const struct sonde_call *call, enum sonde_op_kind kind, uint32_t name)
 {
     (void)call, (void)name;
-    noted.operation[noted.operations % NOTED_MAX] = kind;
-    return ++noted.operations;
+    noted.operation[noted.operations++ % NOTED_MAX] = kind;
+    return noted.one_operation ? noted.one_operation : noted.operations;
 }
 
 void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
@@ -258,16 +258,33 @@ void sonde_value_changed(const struct sonde_value_change *change)
     noted.change[noted.changes++ % NOTED_MAX] = *change;
 }
 
+/* Objects of one kind and size are of one site. */
+void sonde_value_sites(const uint32_t *objects, uint32_t count, uint32_t *sites)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t first = 1;
+        while (first < objects[i] && (noted.object[first - 1].kind != noted.object[objects[i] - 1].kind || noted.object[first - 1].bytes != noted.object[objects[i] - 1].bytes))
+            first++;
+        sites[i] = objects[i] ? first : 0;
+    }
+}
+
+void sonde_value_looked_at(const uint32_t *objects, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (objects[i])
+            noted.object[objects[i] - 1].looked_at = true;
+}
+
 uint32_t sonde_value_access_add(const struct sonde_value_access *access)
 {
-    (void)access;
-    abort();
+    noted.access[noted.accesses % NOTED_MAX].of = *access;
+    return ++noted.accesses;
 }
 
 void sonde_value_access_seen(uint32_t row, const struct sonde_value_seen *seen)
 {
-    (void)row, (void)seen;
-    abort();
+    noted.access[(row - 1) % NOTED_MAX].seen = *seen;
 }
 
 uint32_t sonde_value_bits_add(uint32_t access)

@@ -21,7 +21,7 @@ extern struct noted {
     struct {
         enum sonde_object_kind kind;
         uint64_t bytes, address;
-        bool freed;
+        bool freed, looked_at;
         uint32_t device, parent, uses;
     } object[NOTED_MAX];
     struct {
@@ -35,6 +35,7 @@ extern struct noted {
     char unplaced_what[NOTED_MAX][64];
     uint64_t vendor_ns;
     uint32_t operations, misses, changes; /* --values */
+    uint32_t one_operation; /* which all are, as in a loop; 0: each is another */
     enum sonde_op_kind operation[NOTED_MAX];
     struct {
         uint32_t operation;
@@ -42,6 +43,11 @@ extern struct noted {
         enum sonde_engine engine;
     } missed[NOTED_MAX];
     struct sonde_value_change change[NOTED_MAX];
+    uint32_t accesses;
+    struct {
+        struct sonde_value_access of;
+        struct sonde_value_seen seen;
+    } access[NOTED_MAX];
     int range; /* last word of sonde_recording_set: 0 none, 1 on, 2 off */
 } noted;
 

@@ -504,6 +504,16 @@ enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, ui
     return SONDE_VALUE_MISSED_NONE;
 }
 
+void sonde_value_sites(const uint32_t *objects, uint32_t count, uint32_t *sites)
+{
+    for (uint32_t i = 0; i < count; i++)
+        sites[i] = objects[i];
+}
+void sonde_value_looked_at(const uint32_t *objects, uint32_t count)
+{
+    (void)objects;
+    (void)count;
+}
 uint32_t sonde_value_access_add(const struct sonde_value_access *access)
 {
     (void)access;

@@ -1,0 +1,363 @@
+/* test_areas.c - what --values=fine has found of kernels' accesses, and the memory that it takes.
+ *
+ * The driver is made up: its device's memory is this program's, and the test is the device: between the two callbacks of a launch it adds to
+ * the area that the copy was given what a kernel of THREADS threads adds that all store VALUE. What the accesses found must follow from that.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "played.h"
+
+enum { LOOPS = 200,
+       THREADS = 32,
+       VALUE = 7,
+       OBJECT = 4096,
+       ROOM = 100000 }; /* bytes for areas: the two of a kernel, and not one more */
+
+#define KERNEL ((CUfunction)(uintptr_t)77)
+#define NAME   "store"
+
+static const char ptx[] = ".version 8.7\n.target sm_90\n.address_size 64\n"
+                          ".visible .entry store(\n.param .u64 store_param_0\n)\n{\n"
+                          ".reg .b32 %r<2>;\n.reg .b64 %rd<3>;\n"
+                          "ld.param.u64 %rd1, [store_param_0];\ncvta.to.global.u64 %rd2, %rd1;\nmov.u32 %r1, 7;\n"
+                          "st.global.u32 [%rd2], %r1;\nret;\n}\n";
+
+/* ---- a device ----------------------------------------------------------------------------------------- */
+
+enum kernel { COPY = 1,
+              OTHER,
+              TWIN };
+
+static struct {
+    bool full, broken; /* there is no memory for areas; what is copied to it gets lost */
+    unsigned allocations; /* that were asked for */
+} device;
+
+static unsigned char *bytes_at(uint64_t address)
+{
+    return (void *)(uintptr_t)address;
+}
+
+/* As CUPTI has it: what the callback puts in is launched. */
+static CUresult CUDAAPI launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                      CUstream stream, void **parameters, void **extra)
+{
+    cuLaunchKernel_params p = {.f = f, .gridDimX = gx, .gridDimY = gy, .gridDimZ = gz, .blockDimX = bx, .blockDimY = by, .blockDimZ = bz, .sharedMemBytes = shared, .hStream = stream, .kernelParams = parameters, .extra = extra};
+    driver_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &p, 2, CUDA_SUCCESS);
+    if ((enum kernel)(uintptr_t)p.f == COPY)
+        memcpy(bytes_at(*(uint64_t *)p.kernelParams[1]), bytes_at(*(uint64_t *)p.kernelParams[0]), 16 * *(uint64_t *)p.kernelParams[2]);
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI load_library(CUlibrary *library, const void *code, CUjit_option *a, void **b, unsigned c, CUlibraryOption *d, void **e, unsigned f)
+{
+    (void)code, (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
+    *library = (CUlibrary)(uintptr_t)1;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI get_kernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+    (void)library;
+    *kernel = (CUkernel)(uintptr_t)(strcmp(name, SONDE_PTX_COPY) == 0 ? COPY : strcmp(name, NAME "__sonde") == 0 ? TWIN
+                                                                                                                 : OTHER);
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI allocate(CUdeviceptr *at, size_t bytes)
+{
+    static _Alignas(256) unsigned char memory[1 << 20];
+    static size_t used;
+    device.allocations++;
+    if (device.full)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    assert_true(used + bytes <= sizeof memory);
+    *at = (uintptr_t)(memory + used);
+    used += (bytes + 255) / 256 * 256;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI free_async(CUdeviceptr at, CUstream stream)
+{
+    (void)at, (void)stream;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI set_async(CUdeviceptr at, unsigned char value, size_t bytes, CUstream stream)
+{
+    (void)stream;
+    memset(bytes_at(at), value, bytes);
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI write_async(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+    (void)stream;
+    memcpy(bytes_at(to), from, bytes);
+    return device.broken ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI read_async(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    (void)stream;
+    memcpy(to, bytes_at(from), bytes);
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI create_stream(CUstream *stream, unsigned flags)
+{
+    (void)flags;
+    *stream = (CUstream)(uintptr_t)90;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI synchronize(CUstream stream)
+{
+    (void)stream;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
+{
+    (void)mode;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI push(CUcontext context)
+{
+    (void)context;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI pop(CUcontext *context)
+{
+    *context = CONTEXT;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI total_memory(size_t *bytes, CUdevice of)
+{
+    (void)of;
+    *bytes = 4ull * ROOM;
+    return CUDA_SUCCESS;
+}
+
+/* ---- its kernels ---------------------------------------------------------------------------------------- */
+
+static CUresult CUDAAPI no_library(CUlibrary *library, CUkernel kernel)
+{
+    (void)library, (void)kernel;
+    return CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult CUDAAPI function_name(const char **name, CUfunction f)
+{
+    *name = f == KERNEL ? NAME : "";
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI function_module(CUmodule *module, CUfunction f)
+{
+    (void)f;
+    *module = (CUmodule)(uintptr_t)5;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI no_kernel_parameter(CUkernel kernel, size_t i, size_t *offset, size_t *bytes)
+{
+    (void)kernel, (void)i, (void)offset, (void)bytes;
+    return CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult CUDAAPI function_parameter(CUfunction f, size_t i, size_t *offset, size_t *bytes)
+{
+    (void)f;
+    *offset = 0;
+    *bytes = 8;
+    return i < 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult CUDAAPI kernel_attribute(int *value, CUfunction_attribute which, CUkernel kernel, CUdevice of)
+{
+    (void)which, (void)kernel, (void)of;
+    *value = 1024;
+    return CUDA_SUCCESS;
+}
+
+static int turn_on(void **state)
+{
+    struct sonde_cuda_twins *t = &sonde__cuda_twins;
+    static bool loaded;
+    CUmodule module = (CUmodule)(uintptr_t)5;
+    play(state);
+    memset(&device, 0, sizeof device);
+    sonde__cudrv.cuDeviceTotalMem_v2 = total_memory;
+    t->on = t->fine = true;
+    t->plan = SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES;
+    t->cuLaunchKernel = launch_kernel;
+    t->cuLibraryLoadData = load_library;
+    t->cuLibraryGetKernel = get_kernel;
+    t->cuMemAlloc_v2 = allocate;
+    t->cuMemFreeAsync = free_async;
+    t->cuMemsetD8Async = set_async;
+    t->cuMemcpyHtoDAsync_v2 = write_async;
+    t->cuMemcpyDtoHAsync_v2 = read_async;
+    t->cuStreamCreate = create_stream;
+    t->cuStreamSynchronize = synchronize;
+    t->cuThreadExchangeStreamCaptureMode = exchange_mode;
+    t->cuCtxPushCurrent_v2 = push;
+    t->cuCtxPopCurrent_v2 = pop;
+    t->cuKernelGetLibrary = no_library;
+    t->cuFuncGetName = function_name;
+    t->cuFuncGetModule = function_module;
+    t->cuKernelGetParamInfo = no_kernel_parameter;
+    t->cuFuncGetParamInfo = function_parameter;
+    t->cuKernelGetAttribute = kernel_attribute;
+    if (!loaded)
+        CALL(cuModuleLoadData, 1, CUDA_SUCCESS, .module = &module, .image = ptx);
+    loaded = true;
+    return 0;
+}
+#undef TEST
+#define TEST(name) cmocka_unit_test_setup(name, turn_on)
+
+/* ---- a program ------------------------------------------------------------------------------------------- */
+
+/* All its threads are on one multiprocessor. `area` NULL: it is the program's own. */
+static void run(void *const *area)
+{
+    const struct sonde_ptx_narrow all = {VALUE, VALUE, 0, 0};
+    const struct sonde_plan plan = {SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES, 1, 1};
+    if (!area)
+        return;
+    unsigned char *part = bytes_at(*(const CUdeviceptr *)*area);
+    *(uint64_t *)(void *)part += THREADS;
+    memcpy(part + sonde__plan_counts(&plan), &all, sizeof all);
+}
+
+/* Did an instrumented copy run? */
+static bool launches(CUdeviceptr object)
+{
+    void *parameters[] = {&object};
+    cuLaunchKernel_params p = {.f = KERNEL, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1, .kernelParams = parameters};
+    at(CUPTI_API_ENTER, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &p, 1, CUDA_SUCCESS);
+    const bool copy = (uintptr_t)p.f == TWIN;
+    run(copy ? &p.kernelParams[1] : NULL);
+    at(CUPTI_API_EXIT, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &p, 1, CUDA_SUCCESS);
+    return copy;
+}
+
+static uint32_t missed(enum sonde_value_missed why)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < noted.misses && i < NOTED_MAX; i++)
+        count += noted.missed[i].why == why;
+    return count;
+}
+
+/* Of this process, used or not. */
+static long pages(void)
+{
+    long count = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%ld", &count), 1);
+    fclose(f);
+    return count;
+}
+
+/* Objects of one site, each for one launch: what is found of all is in two areas, for which there is room. */
+static void objects_that_come_and_go_share_areas(void **state)
+{
+    (void)state;
+    const uint32_t first = noted.objects;
+    uint64_t elements = 0;
+    noted.one_operation = 4711;
+    for (uint32_t i = 0; i < LOOPS; i++) {
+        CUdeviceptr p = 0x100000 + i * (uint64_t)OBJECT;
+        CALL(cuMemAlloc_v2, 1, CUDA_SUCCESS, .dptr = &p, .bytesize = OBJECT);
+        assert_true(launches(p));
+        CALL(cuMemFree_v2, 1, CUDA_SUCCESS, .dptr = p);
+    }
+    assert_int_equal(noted.objects - first, LOOPS);
+    assert_int_equal(missed(SONDE_VALUE_MISSED_NONE), LOOPS);
+    assert_int_equal(missed(SONDE_VALUE_MISSED_MEMORY), 0);
+    for (uint32_t i = first; i < noted.objects; i++)
+        assert_true(noted.object[i].looked_at);
+    assert_int_equal(noted.accesses, 2); /* of the copy that guesses, and the other */
+    sonde__cuda_values_read(false);
+    for (uint32_t i = 0; i < noted.accesses; i++) {
+        const struct sonde_value_seen *seen = &noted.access[i].seen;
+        assert_int_equal(noted.access[i].of.object, first + 1);
+        assert_int_equal(noted.access[i].of.operation, 4711);
+        assert_int_equal(seen->least, VALUE);
+        assert_int_equal(seen->most, VALUE);
+        assert_true(seen->any == seen->all);
+        elements += seen->elements;
+    }
+    assert_int_equal(elements, LOOPS * THREADS);
+}
+
+static void no_device_memory_takes_no_host_memory(void **state)
+{
+    (void)state;
+    CUdeviceptr p = 0x900000;
+    struct sonde_cuda_place *place = sonde__cuda_place_known(1);
+    assert_non_null(place);
+    CALL(cuMemAlloc_v2, 1, CUDA_SUCCESS, .dptr = &p, .bytesize = OBJECT);
+    /* The driver has none: twice at each launch it is asked. */
+    const uint64_t most = place->most;
+    place->most = UINT64_MAX;
+    device.full = true;
+    assert_false(launches(p));
+    const long before = pages();
+    for (uint32_t i = 0; i < LOOPS; i++)
+        assert_false(launches(p));
+    assert_int_equal(missed(SONDE_VALUE_MISSED_MEMORY), LOOPS + 1);
+    assert_int_equal(device.allocations, 2 * (LOOPS + 1));
+    assert_true(pages() - before < LOOPS / 2);
+    /* What --values-memory allows is spent: it is not asked. */
+    place->most = place->bytes;
+    for (uint32_t i = 0; i < LOOPS; i++)
+        assert_false(launches(p));
+    assert_int_equal(device.allocations, 2 * (LOOPS + 1));
+    assert_true(pages() - before < LOOPS / 2);
+    place->most = most;
+}
+
+/* What cannot be freed without waiting for the program's kernels is not taken again and again. */
+static void device_memory_that_cannot_be_used_is_the_last(void **state)
+{
+    (void)state;
+    CUdeviceptr p = 0xa00000;
+    struct sonde_cuda_place *place = sonde__cuda_place_known(1);
+    assert_non_null(place);
+    const uint64_t bytes = place->bytes, most = place->most;
+    CALL(cuMemAlloc_v2, 1, CUDA_SUCCESS, .dptr = &p, .bytesize = OBJECT);
+    place->most = 10ull * ROOM;
+    device.broken = true;
+    for (uint32_t i = 0; i < LOOPS; i++)
+        assert_false(launches(p));
+    assert_int_equal(device.allocations, 1);
+    assert_int_equal(missed(SONDE_VALUE_MISSED_MEMORY), LOOPS);
+    place->bytes = bytes;
+    place->most = most;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(objects_that_come_and_go_share_areas),
+        TEST(no_device_memory_takes_no_host_memory),
+        TEST(device_memory_that_cannot_be_used_is_the_last),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
