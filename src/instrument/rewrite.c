@@ -324,28 +324,6 @@ static void put_element(struct copy *c, const struct sonde_ptx_access *a, struct
         say(c->out, "mov.b32 %%sonde_vs, %%sonde_v;\n");
 }
 
-/* What is seldom needed of its guess: all elements again. */
-static void put_watch(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
-{
-    struct sonde_ptx_span s, last = {0};
-    uint32_t at = a->values.at, element = 0, number = 0;
-    if (!sonde__ptx_guess_watch(c, a, k))
-        return;
-    const bool line = sonde__ptx_guess_line(c, a, k);
-    for (; (s = next_value(c->p, &at, a->values.at + a->values.bytes)).bytes; element++)
-        if (!is_sink(c->p, s)) {
-            last = s;
-            number = element;
-            if (line) {
-                put_element(c, a, s);
-                sonde__ptx_guess_lined(c, a, k, element);
-            }
-        }
-    sonde__ptx_guess_open(c, k);
-    put_element(c, a, last);
-    sonde__ptx_guess_sample(c, a, k, number);
-}
-
 static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
     const bool wide = a->element_bytes == 8;
@@ -354,12 +332,13 @@ static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_
     const char *number = sonde__ptx_is_real(a) ? real : whole, *nan = sonde__ptx_is_real(a) && !wide && !has_flag(c, a) ? ".NaN" : "";
     const char type = sonde__ptx_is_real(a) ? 'f' : 's';
     const unsigned width = wide ? 64 : 32;
+    uint32_t element = 0;
     bool any = !sonde__ptx_is_once(c, a); /* something is in the registers already */
-    for (struct sonde_ptx_span s; (s = next_value(c->p, &at, a->values.at + a->values.bytes)).bytes;) {
+    for (struct sonde_ptx_span s; (s = next_value(c->p, &at, a->values.at + a->values.bytes)).bytes; element++) {
         if (is_sink(c->p, s))
             continue;
         put_element(c, a, s);
-        sonde__ptx_guess_element(c, a, k);
+        sonde__ptx_guess_element(c, a, k, element);
         if (has_bits(a))
             say(c->out, "or.b64 %%sonde_o%u, %%sonde_o%u, %%sonde_w;\n", k, k);
         if (has_flag(c, a))
@@ -370,7 +349,6 @@ static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_
             say(c->out, "mov.%c%u %%sonde_l%u, %s;\nmov.%c%u %%sonde_h%u, %s;\n", type, width, k, number, type, width, k, number);
         any = true;
     }
-    put_watch(c, a, k);
 }
 
 /* The least (`letter` l) or the most (h) to `word`. A float becomes an integer that is ordered as floats are: sonde__plan_ordered. */
@@ -637,7 +615,7 @@ static void put_prologue(struct copy *c)
         say(c->out, ".reg .b64 %%sonde_g<%u>;\n", c->flow.variables.count);
     for (uint32_t k = 0; k < c->flow.variables.count; k++)
         say(c->out, "ld.param.u64 %%sonde_g%u, [sonde_variables+%zu];\n", k, k * sizeof(uint64_t));
-    say(c->out, ".reg .b32 %%sonde_m, %%sonde_lo, %%sonde_hi;\n.reg .b64 %%sonde_p, %%sonde_n, %%sonde_h;\n.reg .pred %%sonde_first, %%sonde_any, %%sonde_news;\n");
+    say(c->out, ".reg .b32 %%sonde_m, %%sonde_below, %%sonde_lo, %%sonde_hi;\n.reg .b64 %%sonde_p, %%sonde_n, %%sonde_h;\n.reg .pred %%sonde_first, %%sonde_any, %%sonde_news;\n");
     if (c->plan & SONDE_PLAN_COUNTS)
         say(c->out, ".reg .b32 %%sonde_c<%u>;\n", c->f->blocks);
     for (uint32_t b = 0; c->plan & SONDE_PLAN_COUNTS && b < c->f->blocks; b++)
@@ -654,8 +632,8 @@ static void put_prologue(struct copy *c)
 void sonde__ptx_lanes(struct copy *c)
 {
     if (c->p->target >= SONDE_PTX_REDUX_TARGET)
-        say(c->out, "activemask.b32 %%sonde_m;\nmov.u32 %%sonde_lo, %%lanemask_lt;\nand.b32 %%sonde_lo, %%sonde_lo, %%sonde_m;\n"
-                    "setp.eq.u32 %%sonde_first, %%sonde_lo, 0;\n");
+        say(c->out, "activemask.b32 %%sonde_m;\nmov.u32 %%sonde_below, %%lanemask_lt;\nand.b32 %%sonde_below, %%sonde_below, %%sonde_m;\n"
+                    "setp.eq.u32 %%sonde_first, %%sonde_below, 0;\n");
 }
 
 void sonde__ptx_sum(struct copy *c, const char *what, size_t at)
@@ -667,7 +645,7 @@ void sonde__ptx_sum(struct copy *c, const char *what, size_t at)
     say(c->out,
         "setp.gt.u32 %%sonde_any, %s, %u;\ncvt.u64.u32 %%sonde_n, %s;\n@%%sonde_any red.global.add.u64 [%%sonde_p+%zu], %%sonde_n;\n"
         "selp.b32 %%sonde_lo, 0, %s, %%sonde_any;\nredux.sync.add.u32 %%sonde_lo, %%sonde_lo, %%sonde_m;\n"
-        "cvt.u64.u32 %%sonde_n, %%sonde_lo;\nsetp.ne.and.u32 %%sonde_any, %%sonde_lo, 0, %%sonde_first;\n"
+        "setp.ne.and.u32 %%sonde_any, %%sonde_lo, 0, %%sonde_first;\n" SONDE_PTX_OWN
         "@%%sonde_any red.global.add.u64 [%%sonde_p+%zu], %%sonde_n;\n",
         what, UINT32_MAX / 32, what, at, what, at);
 }
@@ -677,7 +655,7 @@ static void put_vote(struct copy *c, uint32_t block)
 {
     say(c->out,
         "setp.ne.u32 %%sonde_any, %%sonde_c%u, 0;\nvote.sync.ballot.b32 %%sonde_lo, %%sonde_any, %%sonde_m;\npopc.b32 %%sonde_lo, %%sonde_lo;\n"
-        "cvt.u64.u32 %%sonde_n, %%sonde_lo;\nsetp.ne.and.u32 %%sonde_any, %%sonde_lo, 0, %%sonde_first;\n"
+        "setp.ne.and.u32 %%sonde_any, %%sonde_lo, 0, %%sonde_first;\n" SONDE_PTX_OWN
         "@%%sonde_any red.global.add.u64 [%%sonde_p+%u], %%sonde_n;\n",
         block, 8 * block);
 }
@@ -734,12 +712,15 @@ static void put_values_of(struct copy *c, const struct sonde_ptx_access *a, bool
     if (!sonde__ptx_has_values(c, a) || (a->op == SONDE_PTX_STORE) != stores)
         return;
     if (a->predicate.bytes) {
+        sonde__ptx_guess_watch(c);
         put_predicate(c, a->predicate, !(a->flags & SONDE_PTX_NEGATED));
         say(c->out, "bra $sonde_not%u;\n", k);
     }
     put_values(c, a, k);
-    if (a->predicate.bytes)
+    if (a->predicate.bytes) {
+        sonde__ptx_guess_watch(c);
         say(c->out, "$sonde_not%u:\n", k);
+    }
 }
 
 /* Is the instruction one of constant memory? Then its like for global memory, to where it ends in the text. */
@@ -791,6 +772,8 @@ static void put_item(struct copy *c, uint32_t item)
     const struct sonde_ptx_access *a = &c->p->accesses[c->access];
     struct sonde_ptx_span predicate;
     bool negated;
+    if (c->watched && sonde__ptx_ends_block(c->p, item))
+        sonde__ptx_guess_watch(c);
     if (sonde__ptx_ends(c->p, item, &predicate, &negated)) {
         put_predicate(c, predicate, negated);
         say(c->out, "bra $sonde_end;\n");
@@ -823,6 +806,7 @@ static void put_copy(const struct sonde_ptx *p, const struct sonde_ptx_function 
     put_prologue(&c);
     for (uint32_t item = f->open + 1; item < f->close; item++)
         put_item(&c, item);
+    sonde__ptx_guess_watch(&c);
     put_epilogue(&c);
     say(out, "}\n");
     sonde__ptx_flow_release(&c.flow);
