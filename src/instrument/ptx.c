@@ -696,6 +696,12 @@ bool sonde__ptx_ends(const struct sonde_ptx *p, uint32_t item, struct sonde_ptx_
     return true;
 }
 
+bool sonde__ptx_ends_block(const struct sonde_ptx *p, uint32_t item)
+{
+    struct instruction i;
+    return p->items[item].kind == SONDE_PTX_LABEL || (p->items[item].kind == SONDE_PTX_STATEMENT && sonde__ptx_parse(p, p->items[item].text, &i) && ends_block(p, &i));
+}
+
 struct sonde_ptx_span sonde__ptx_file(const struct sonde_ptx *p, uint32_t number)
 {
     for (uint32_t k = 0; k < p->file_count; k++)

@@ -118,6 +118,9 @@ void sonde__ptx_release(struct sonde_ptx *p);
 /* Does the statement end the thread, or its function? Then on what condition: an empty span is none. */
 bool sonde__ptx_ends(const struct sonde_ptx *p, uint32_t item, struct sonde_ptx_span *predicate, bool *negated);
 
+/* Does a basic block end here, or begin? */
+bool sonde__ptx_ends_block(const struct sonde_ptx *p, uint32_t item);
+
 /* Of a place: the name of its file, or an empty span. */
 struct sonde_ptx_span sonde__ptx_file(const struct sonde_ptx *p, uint32_t number);
 

@@ -11,6 +11,7 @@
 #define SONDE_PTX_REGISTERS_MAX 64u /* declarations in a function: nvcc makes one for each type */
 #define SONDE_PTX_SCOPES_MAX    16u /* braces in braces */
 #define SONDE_PTX_RELAXED_TARGET 70u /* ld.relaxed */
+#define SONDE_PTX_NAN_TARGET     80u /* min.NaN: PTX ISA 9.7.3.11, sm_80 and later */
 #define SONDE_PTX_REDUX_TARGET   80u /* redux.sync: PTX ISA 9.7.9.23, sm_80 and later */
 
 struct registers {
@@ -31,6 +32,8 @@ struct copy {
     uint32_t access; /* the next one */
     uint32_t block;  /* the last one that was counted, + 1 */
     struct registers registers;
+    uint32_t watched, watches;         /* accesses of this block whose guesses have not been looked at: bits; how often that was done */
+    uint32_t kept[SONDE_PTX_GUESSES];  /* elements of each: bits */
     struct sonde_ptx_flow flow; /* SONDE_PLAN_SETS, SONDE_PLAN_GUESSES */
 };
 
@@ -55,6 +58,17 @@ static inline bool sonde__ptx_is_real(const struct sonde_ptx_access *a)
     return a->type == SONDE_PTX_FLOAT;
 }
 
+/* The least float is NaN once one of them was: min.NaN sees to it, or a flag beside it (%sonde_o), where there is no such instruction. */
+static inline bool sonde__ptx_has_flag(const struct copy *c, const struct sonde_ptx_access *a)
+{
+    return sonde__ptx_is_real(a) && a->element_bytes < 8 && c->p->target < SONDE_PTX_NAN_TARGET;
+}
+
+static inline bool sonde__ptx_has_bits(const struct sonde_ptx_access *a)
+{
+    return sonde__ptx_is_real(a) && a->element_bytes == 8;
+}
+
 /* How memory is read that others write meanwhile. */
 static inline const char *sonde__ptx_shared_load(const struct copy *c)
 {
@@ -64,26 +78,25 @@ static inline const char *sonde__ptx_shared_load(const struct copy *c)
 /* Executed at most once by a thread: no branch back spans it. Its count says whether it was. */
 bool sonde__ptx_is_once(const struct copy *c, const struct sonde_ptx_access *a);
 
-/* The sum of a 32-bit register over the lanes that end together, by one of them, to [%sonde_p+at]; behind sonde__ptx_lanes. */
+/* The sum of a 32-bit register over the lanes that end together, by one of them, to [%sonde_p+at]; behind sonde__ptx_lanes.
+ * %sonde_below are the lanes below this one: none for the one that adds. Where ptxas sees that lanes add the same number, it has them summed
+ * again, at ten instructions: SONDE_PTX_OWN has it not see that. */
 void sonde__ptx_lanes(struct copy *c);
 void sonde__ptx_sum(struct copy *c, const char *what, size_t at);
+#define SONDE_PTX_OWN "or.b32 %%sonde_lo, %%sonde_lo, %%sonde_below;\ncvt.u64.u32 %%sonde_n, %%sonde_lo;\n"
+
+/* Behind the counts: what the values were (rewrite_results.c). */
+void sonde__ptx_results(struct copy *c);
 
 /* ---- guesses (rewrite_guess.c); all do nothing where there is none ---- */
 
-/* At the kernel's beginning; before an access; behind each of its elements, whose bits are in %sonde_v or %sonde_w; at the kernel's end,
- * with the counts, and behind all else. */
+/* At the kernel's beginning; before an access; behind each of its elements, number `element`, whose bits are in %sonde_v or %sonde_w; where
+ * a basic block ends, or what a predicate guards begins or ends; at the kernel's end, with the counts, and behind all else. */
 void sonde__ptx_guess_start(struct copy *c);
 void sonde__ptx_guess_index(struct copy *c, const struct sonde_ptx_access *a, uint32_t k);
-void sonde__ptx_guess_element(struct copy *c, const struct sonde_ptx_access *a, uint32_t k);
+void sonde__ptx_guess_element(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element);
+void sonde__ptx_guess_watch(struct copy *c);
 void sonde__ptx_guess_found(struct copy *c);
 void sonde__ptx_guess_end(struct copy *c);
-
-/* Behind all elements of an access that is executed more than once, or has several: what is needed where it has a line, or no guess yet.
- * Is anything? Has it a line, perhaps? Then each element, by its number; then the last one. Each comes behind its bits, as above. */
-bool sonde__ptx_guess_watch(struct copy *c, const struct sonde_ptx_access *a, uint32_t k);
-bool sonde__ptx_guess_line(struct copy *c, const struct sonde_ptx_access *a, uint32_t k);
-void sonde__ptx_guess_lined(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element);
-void sonde__ptx_guess_open(struct copy *c, uint32_t k);
-void sonde__ptx_guess_sample(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element);
 
 #endif

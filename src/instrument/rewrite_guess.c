@@ -6,8 +6,7 @@
  * be missing that stands already: some warps ask again behind it.
  *
  * Where all guesses stand and none has a line, and nothing was equal, a thread is done after one branch: all else is behind that, in
- * texts that go through the accesses in a loop, as each statement costs the driver's compiler time. There, what each access had goes to
- * local memory. Of one access that has no guess yet, another one for each two lanes, the last element and its index become a sample. A
+ * texts that go through the accesses in a loop, as each statement costs the driver's compiler time. Of one access that has no guess yet, another one for each two lanes, the last element and its index become a sample. A
  * guess is never changed, so that what is counted is counted against one.
  *
  * The vote is by Boyer and Moore's majority algorithm (MJRTY, 1981), as in llvm_guess.h: for the value, and for the line through a sample
@@ -21,6 +20,7 @@
 #define LINE           128u /* bytes of a cache line */
 #define PICKS_LEAST    8u   /* so that at most four lanes of a warp have samples of the same access */
 #define BLOCKS_MANY    4096u
+#define SELECTED_MOST 4
 #define SHARE          1024u /* executions */
 #define LINED_LEAST    "24" /* of the samples, for a line to stand */
 #define HIDDEN         "0x5BD1E995C2B2AE3D" /* SONDE_PTX_HIDDEN */
@@ -217,18 +217,24 @@ static void put_state(struct copy *c, const struct sonde_ptx_access *a, uint32_t
         say(c->out, "mov.b64 {%%sonde_gv%u, %%sonde_gt}, %%sonde_gq%u;\nor.b32 %%sonde_gstate, %%sonde_gstate, %%sonde_gt;\n", k, k);
 }
 
-/* Its index, by its address, to %sonde_gi; 0 where that is not known. */
-static void put_index(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
+/* Its distance from where the parameter points, in bytes, to `to`, if the predicate holds. */
+static void put_distance(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, const char *predicate, const char *to)
 {
     const struct sonde_ptx_origin origin = c->flow.origins[k];
+    say(c->out, "ld.param.u64 %%sonde_gi, [");
+    put_span(c->out, c->p, sonde__ptx_parameter(c->p, c->f, origin.parameter));
+    say(c->out, "+%u];\n%ssub.s64 %s, %%sonde_gb%u, %%sonde_gi;\n%sadd.s64 %s, %s, %lld;\n", origin.offset, predicate, to, k, predicate, to, to, (long long)a->offset);
+}
+
+/* Its index to %sonde_gi; 0 where that is not known. */
+static void put_index(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
+{
     if (!has_line(c, k)) {
         say(c->out, "mov.u64 %%sonde_gi, 0;\n");
         return;
     }
-    say(c->out, "ld.param.u64 %%sonde_gi, [");
-    put_span(c->out, c->p, sonde__ptx_parameter(c->p, c->f, origin.parameter));
-    say(c->out, "+%u];\nsub.s64 %%sonde_gi, %%sonde_gb%u, %%sonde_gi;\nadd.s64 %%sonde_gi, %%sonde_gi, %lld;\nshr.s64 %%sonde_gi, %%sonde_gi, %d;\n", origin.offset, k,
-        (long long)a->offset, __builtin_ctz(a->element_bytes));
+    put_distance(c, a, k, "", "%sonde_gi");
+    say(c->out, "shr.s64 %%sonde_gi, %%sonde_gi, %d;\n", __builtin_ctz(a->element_bytes));
 }
 
 /* ---- at the kernel's beginning -------------------------------------------------------------------------------------------- */
@@ -240,7 +246,8 @@ static void put_registers(struct copy *c, const struct sonde_ptx_access *a, uint
         say(c->out, ".reg .b64 %%sonde_gb%u;\n", k);
     if (is_held(c, a))
         return;
-    say(c->out, ".reg .b32 %%sonde_ge%u, %%sonde_gl%u;\nmov.u32 %%sonde_ge%u, 0;\n", k, k, k);
+    say(c->out, ".reg .b32 %%sonde_ge%u, %%sonde_gl%u;\n.reg .b%u %%sonde_gk%u_<%u>;\nmov.u32 %%sonde_ge%u, 0;\n", k, k, a->element_bytes == 8 ? 64u : 32u, k,
+        a->elements, k);
     if (has_line(c, k))
         say(c->out, "mov.u32 %%sonde_gl%u, 0;\n", k);
 }
@@ -254,7 +261,8 @@ static void put_declarations(struct copy *c)
     say(c->out, ".reg .b32 %%sonde_r<7>;\n.reg .b64 %%sonde_s<16>;\n.reg .f64 %%sonde_d<5>;\n.reg .f32 %%sonde_f<2>;\n.reg .pred %%sonde_z<4>;\n");
 }
 
-/* Of those that are compared when they are executed. %sonde_gbusy is that of the whole warp: all its threads begin here. */
+/* Of those that are compared when they are executed. %sonde_gbusy, that some guess is missing or has a line, is that of the whole warp: all its
+ * threads begin here. */
 void sonde__ptx_guess_start(struct copy *c)
 {
     const uint32_t others = all_of(c, OTHERS);
@@ -268,14 +276,15 @@ void sonde__ptx_guess_start(struct copy *c)
     put_front(c);
     put_each(c, OTHERS, put_near_load); /* all at once, and one wait */
     put_each(c, OTHERS, put_state);
-    say(c->out, "and.b32 %%sonde_gt, %%sonde_gstate, %u;\nsetp.eq.u32 %%sonde_any, %%sonde_gt, %u;\n@%%sonde_any bra $sonde_seen;\n", others, others);
+    say(c->out, "setp.ne.u32 %%sonde_gbusy, %%sonde_gstate, %u;\n", others);
+    if (c->p->target >= SONDE_PTX_REDUX_TARGET)
+        say(c->out, "vote.sync.any.pred %%sonde_gbusy, %%sonde_gbusy, " EVERYBODY ";\n@!%%sonde_gbusy bra.uni $sonde_seen;\n");
+    say(c->out, "and.b32 %%sonde_gw, %%sonde_gstate, %u;\n", others);
     put_unlucky(c);
-    say(c->out, "@%%sonde_any bra $sonde_seen;\nmov.u32 %%sonde_gstate, 0;\n");
+    say(c->out, "setp.eq.or.u32 %%sonde_any, %%sonde_gw, %u, %%sonde_any;\n@%%sonde_any bra $sonde_seen;\nmov.u32 %%sonde_gstate, 0;\n", others);
     put_each(c, OTHERS, put_far_load);
     put_each(c, OTHERS, put_state);
-    say(c->out, "$sonde_seen:\nsetp.ne.u32 %%sonde_gbusy, %%sonde_gstate, %u;\n", others);
-    if (c->p->target >= SONDE_PTX_REDUX_TARGET)
-        say(c->out, "vote.sync.any.pred %%sonde_gbusy, %%sonde_gbusy, " EVERYBODY ";\n");
+    say(c->out, "$sonde_seen:\n");
 }
 
 /* ---- with an access ------------------------------------------------------------------------------------------------------- */
@@ -290,91 +299,106 @@ void sonde__ptx_guess_index(struct copy *c, const struct sonde_ptx_access *a, ui
     say(c->out, ";\n");
 }
 
-void sonde__ptx_guess_element(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
+void sonde__ptx_guess_element(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element)
 {
-    const bool wide = a->element_bytes == 8;
-    if (is_other(c, a, k))
-        say(c->out, "setp.eq.b%u %%sonde_any, %%sonde_%c, %%sonde_gv%u;\n@%%sonde_any add.u32 %%sonde_ge%u, %%sonde_ge%u, 1;\n", wide ? 64u : 32u, wide ? 'w' : 'v', k, k, k);
-}
-
-bool sonde__ptx_guess_watch(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
-{
+    const unsigned bits = a->element_bytes == 8 ? 64 : 32;
+    const char letter = a->element_bytes == 8 ? 'w' : 'v';
     if (!is_other(c, a, k))
-        return false;
-    say(c->out, "@!%%sonde_gbusy bra%s $sonde_quiet%u;\n", c->p->target >= SONDE_PTX_REDUX_TARGET ? ".uni" : "", k);
-    put_index(c, a, k);
-    return true;
+        return;
+    say(c->out, "setp.eq.b%u %%sonde_any, %%sonde_%c, %%sonde_gv%u;\n@%%sonde_any add.u32 %%sonde_ge%u, %%sonde_ge%u, 1;\n", bits, letter, k, k, k);
+    say(c->out, "mov.b%u %%sonde_gk%u_%u, %%sonde_%c;\n", bits, k, element, letter);
+    c->kept[k] = (c->watched & bit_of(k) ? c->kept[k] : 0) | 1u << element;
+    c->watched |= bit_of(k);
 }
 
-/* Has it one? Can it be seen? Then that, too: %sonde_gs, %sonde_go. A line of which only a part is in the cache is no guess of this thread's. */
-bool sonde__ptx_guess_line(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
-{
-    if (!has_line(c, k))
-        return false;
-    say(c->out, "and.b32 %%sonde_gt, %%sonde_gstate, %u;\nsetp.eq.u32 %%sonde_any, %%sonde_gt, 0;\n@%%sonde_any bra $sonde_flat%u;\n", bit_of(k) << 16, k);
-    put_front(c);
-    say(c->out, "ld.global.v2.b64 {%%sonde_gs, %%sonde_go}, [%%sonde_gfront+%zu];\n", line_at(k));
-    say(c->out, "setp.eq.b64 %%sonde_any, %%sonde_gs, 0;\nsetp.eq.or.b64 %%sonde_any, %%sonde_go, 0, %%sonde_any;\n"
-                "@%%sonde_any and.b32 %%sonde_gstate, %%sonde_gstate, %u;\n@%%sonde_any bra $sonde_flat%u;\n",
-        ~(bit_of(k) << 16 | bit_of(k)), k);
-    say(c->out, "xor.b64 %%sonde_gs, %%sonde_gs, " HIDDEN ";\nxor.b64 %%sonde_go, %%sonde_go, " HIDDEN ";\n");
-    if (!sonde__ptx_is_real(a) && a->element_bytes < 8)
-        say(c->out, "cvt.u32.u64 %%sonde_gslope, %%sonde_gs;\ncvt.u32.u64 %%sonde_goffset, %%sonde_go;\n");
-    return true;
-}
-
-/* Is this one on it? */
-void sonde__ptx_guess_lined(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element)
+/* Is this element on the line %sonde_gs, %sonde_go? */
+static void put_lined(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element)
 {
     say(c->out, "add.s64 %%sonde_gx, %%sonde_gi, %u;\n", element);
     if (sonde__ptx_is_real(a)) {
         say(c->out, "cvt.rn.f64.s64 %%sonde_gf, %%sonde_gx;\nmul.rn.f64 %%sonde_gf, %%sonde_gf, %%sonde_gs;\nadd.rn.f64 %%sonde_gf, %%sonde_gf, %%sonde_go;\n");
-        say(c->out, a->element_bytes == 8 ? "setp.eq.f64 %%sonde_any, %%sonde_gf, %%sonde_wf;\n"
-                                          : "cvt.rn.f32.f64 %%sonde_gh, %%sonde_gf;\nsetp.eq.f32 %%sonde_any, %%sonde_gh, %%sonde_vf;\n");
+        say(c->out, a->element_bytes == 8 ? "mov.b64 %%sonde_wf, %%sonde_gk%u_%u;\nsetp.eq.f64 %%sonde_any, %%sonde_gf, %%sonde_wf;\n" : "mov.b32 %%sonde_vf, %%sonde_gk%u_%u;\ncvt.rn.f32.f64 %%sonde_gh, %%sonde_gf;\nsetp.eq.f32 %%sonde_any, %%sonde_gh, %%sonde_vf;\n",
+            k, element);
     } else if (a->element_bytes == 8) {
-        say(c->out, "mad.lo.s64 %%sonde_gx, %%sonde_gx, %%sonde_gs, %%sonde_go;\nsetp.eq.b64 %%sonde_any, %%sonde_gx, %%sonde_w;\n");
+        say(c->out, "mad.lo.s64 %%sonde_gx, %%sonde_gx, %%sonde_gs, %%sonde_go;\nsetp.eq.b64 %%sonde_any, %%sonde_gx, %%sonde_gk%u_%u;\n", k, element);
     } else {
         say(c->out, "cvt.u32.u64 %%sonde_gw, %%sonde_gx;\nmad.lo.s32 %%sonde_gw, %%sonde_gw, %%sonde_gslope, %%sonde_goffset;\n");
         if (a->element_bytes < 4)
             say(c->out, "and.b32 %%sonde_gw, %%sonde_gw, %u;\n", (1u << 8 * a->element_bytes) - 1);
-        say(c->out, "setp.eq.b32 %%sonde_any, %%sonde_gw, %%sonde_v;\n");
+        say(c->out, "setp.eq.b32 %%sonde_any, %%sonde_gw, %%sonde_gk%u_%u;\n", k, element);
     }
     say(c->out, "@%%sonde_any add.u32 %%sonde_gl%u, %%sonde_gl%u, 1;\n", k, k);
 }
 
-void sonde__ptx_guess_open(struct copy *c, uint32_t k)
+/* Has it one? Can it be seen? A line of which only a part is in the cache is no guess of this thread's. */
+static void put_line(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
-    if (has_line(c, k))
-        say(c->out, "$sonde_flat%u:\n", k);
-    say(c->out, "and.b32 %%sonde_gt, %%sonde_gstate, %u;\nsetp.ne.u32 %%sonde_any, %%sonde_gt, 0;\n@%%sonde_any bra $sonde_quiet%u;\n", bit_of(k), k);
+    say(c->out, "and.b32 %%sonde_gt, %%sonde_gstate, %u;\nsetp.eq.u32 %%sonde_any, %%sonde_gt, 0;\n@%%sonde_any bra $sonde_flat%u_%u;\n", bit_of(k) << 16, c->watches, k);
+    put_front(c);
+    say(c->out, "ld.global.v2.b64 {%%sonde_gs, %%sonde_go}, [%%sonde_gfront+%zu];\n", line_at(k));
+    say(c->out, "setp.eq.b64 %%sonde_any, %%sonde_gs, 0;\nsetp.eq.or.b64 %%sonde_any, %%sonde_go, 0, %%sonde_any;\n"
+                "@%%sonde_any and.b32 %%sonde_gstate, %%sonde_gstate, %u;\n@%%sonde_any bra $sonde_flat%u_%u;\n",
+        ~(bit_of(k) << 16 | bit_of(k)), c->watches, k);
+    say(c->out, "xor.b64 %%sonde_gs, %%sonde_gs, " HIDDEN ";\nxor.b64 %%sonde_go, %%sonde_go, " HIDDEN ";\n");
+    if (!sonde__ptx_is_real(a) && a->element_bytes < 8)
+        say(c->out, "cvt.u32.u64 %%sonde_gslope, %%sonde_gs;\ncvt.u32.u64 %%sonde_goffset, %%sonde_go;\n");
+    for (uint32_t element = 0; element < a->elements; element++)
+        if (c->kept[k] & 1u << element)
+            put_lined(c, a, k, element);
+    say(c->out, "$sonde_flat%u_%u:\n", c->watches, k);
 }
 
-void sonde__ptx_guess_sample(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element)
+/* It has no guess yet: the last element may become a sample. */
+static void put_last(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
-    say(c->out, a->element_bytes == 8 ? "mov.b64 %%sonde_gx, %%sonde_w;\n" : "cvt.u64.u32 %%sonde_gx, %%sonde_v;\n");
+    const uint32_t last = 31u - (uint32_t)__builtin_clz(c->kept[k]);
+    say(c->out, "and.b32 %%sonde_gt, %%sonde_gstate, %u;\nsetp.ne.u32 %%sonde_any, %%sonde_gt, 0;\n@%%sonde_any bra $sonde_last%u_%u;\n", bit_of(k), c->watches, k);
+    say(c->out, a->element_bytes == 8 ? "mov.b64 %%sonde_gx, %%sonde_gk%u_%u;\n" : "cvt.u64.u32 %%sonde_gx, %%sonde_gk%u_%u;\n", k, last);
     if (has_line(c, k))
-        say(c->out, "add.s64 %%sonde_gi, %%sonde_gi, %u;\n", element);
-    say(c->out, "st.local.v2.b64 [sonde_last+%u], {%%sonde_gx, %%sonde_gi};\n$sonde_quiet%u:\n", 16 * k, k);
+        say(c->out, "add.s64 %%sonde_gi, %%sonde_gi, %u;\n", last);
+    say(c->out, "st.local.v2.b64 [sonde_last+%u], {%%sonde_gx, %%sonde_gi};\n$sonde_last%u_%u:\n", 16 * k, c->watches, k);
+}
+
+/* Of all accesses of a block behind one branch, so that its loads are under way together. */
+void sonde__ptx_guess_watch(struct copy *c)
+{
+    if (!c->watched)
+        return;
+    say(c->out, "@!%%sonde_gbusy bra%s $sonde_quiet%u;\n", c->p->target >= SONDE_PTX_REDUX_TARGET ? ".uni" : "", c->watches);
+    for (uint32_t k = 0; k < guesses(c->f); k++) {
+        const struct sonde_ptx_access *a = &c->p->accesses[c->f->first_access + k];
+        if (!(c->watched & bit_of(k)))
+            continue;
+        put_index(c, a, k);
+        if (has_line(c, k))
+            put_line(c, a, k);
+        put_last(c, a, k);
+    }
+    say(c->out, "$sonde_quiet%u:\n", c->watches++);
+    c->watched = 0;
 }
 
 /* ---- what a line goes through, for all accesses ------------------------------------------------------------------------------- */
 
-/* Is a sample on a line? z0: bits s1 and index s2 on that of slope s7 and offset s8; r1 and r2 are the guess's `line` and `shift`. s3 and
- * d0 are the number that the bits are; z2: it is of floats. */
-static void put_on_line(struct copy *c, const char *label)
+/* Is an element on a line? z0: bits s1 and index s2 on that of slope s7 and offset s8; r1 and r2 are the guess's `line` and `shift`. z2: it is
+ * of floats. And the number that the bits are, if it is wanted: s3, of floats d0, too. */
+static void put_on_line(struct copy *c, const char *label, bool number)
 {
     const bool real = bits_of(c, HELD | OTHERS, true, true, false), whole = bits_of(c, HELD | OTHERS, true, false, true) || !real;
     say(c->out, "setp.ge.u32 %%sonde_z2, %%sonde_r1, 3;\n");
     if (whole)
         say(c->out, "mad.lo.s64 %%sonde_s11, %%sonde_s7, %%sonde_s2, %%sonde_s8;\nxor.b64 %%sonde_s11, %%sonde_s11, %%sonde_s1;\nshl.b64 %%sonde_s11, %%sonde_s11, %%sonde_r2;\n"
-                    "setp.eq.b64 %%sonde_z0, %%sonde_s11, 0;\nshl.b64 %%sonde_s3, %%sonde_s1, %%sonde_r2;\nsetp.eq.u32 %%sonde_z1, %%sonde_r1, 1;\n"
+                    "setp.eq.b64 %%sonde_z0, %%sonde_s11, 0;\n");
+    if (whole && number)
+        say(c->out, "shl.b64 %%sonde_s3, %%sonde_s1, %%sonde_r2;\nsetp.eq.u32 %%sonde_z1, %%sonde_r1, 1;\n"
                     "@%%sonde_z1 shr.s64 %%sonde_s3, %%sonde_s3, %%sonde_r2;\n@!%%sonde_z1 shr.u64 %%sonde_s3, %%sonde_s3, %%sonde_r2;\n");
     if (whole && real)
         say(c->out, "@!%%sonde_z2 bra $sonde_whole%s;\n", label);
     if (!real)
         return;
-    say(c->out, "cvt.u32.u64 %%sonde_r0, %%sonde_s1;\nmov.b32 %%sonde_f0, %%sonde_r0;\ncvt.f64.f32 %%sonde_d0, %%sonde_f0;\nmov.b64 %%sonde_d1, %%sonde_s1;\n"
-                "setp.eq.u32 %%sonde_z1, %%sonde_r1, 4;\nselp.f64 %%sonde_d0, %%sonde_d1, %%sonde_d0, %%sonde_z1;\nmov.b64 %%sonde_s3, %%sonde_d0;\n");
+    say(c->out, "setp.eq.u32 %%sonde_z1, %%sonde_r1, 4;\ncvt.u32.u64 %%sonde_r0, %%sonde_s1;\nmov.b32 %%sonde_f0, %%sonde_r0;\nmov.b64 %%sonde_d0, %%sonde_s1;\n");
+    if (number)
+        say(c->out, "cvt.f64.f32 %%sonde_d1, %%sonde_f0;\nselp.f64 %%sonde_d0, %%sonde_d0, %%sonde_d1, %%sonde_z1;\nmov.b64 %%sonde_s3, %%sonde_d0;\n");
     say(c->out, "mov.b64 %%sonde_d1, %%sonde_s7;\nmov.b64 %%sonde_d2, %%sonde_s8;\ncvt.rn.f64.s64 %%sonde_d3, %%sonde_s2;\n"
                 "mul.rn.f64 %%sonde_d3, %%sonde_d1, %%sonde_d3;\nadd.rn.f64 %%sonde_d3, %%sonde_d3, %%sonde_d2;\n"
                 "setp.eq.f64 %%sonde_z0, %%sonde_d3, %%sonde_d0;\ncvt.rn.f32.f64 %%sonde_f1, %%sonde_d3;\n@!%%sonde_z1 setp.eq.f32 %%sonde_z0, %%sonde_f1, %%sonde_f0;\n");
@@ -423,13 +447,39 @@ static void put_forget(struct copy *c, const struct sonde_ptx_access *a, uint32_
         say(c->out, "@%%sonde_any mov.u32 %%sonde_gl%u, 0;\n", k);
 }
 
+/* Was it executed? Its bit of %sonde_gem. */
+static void put_executed(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
+{
+    say(c->out, "setp.ne.u32 %%sonde_any, %%sonde_c%u, 0;\n@%%sonde_any or.b32 %%sonde_gem, %%sonde_gem, %u;\n", a->block, bit_of(k));
+}
+
+/* A line's access is selected in registers, at five instructions for each that there is, where these are few and no others need registers;
+ * else all go to local memory, which takes four times as much as the elements. */
+static bool selects(const struct copy *c)
+{
+    return !all_of(c, OTHERS) && __builtin_popcount(bits_of(c, HELD, true, true, true)) <= SELECTED_MOST;
+}
+
+/* Is it access %sonde_gt? Then its bits to %sonde_q, its index to s2. All in the branch: what is computed before has registers. */
+static void put_select(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
+{
+    if (!has_line(c, k))
+        return;
+    say(c->out, "setp.eq.u32 %%sonde_any, %%sonde_gt, %u;\n", k);
+    put_distance(c, a, k, "@%sonde_any ", "%sonde_s2");
+    say(c->out, "@%%sonde_any shr.s64 %%sonde_s2, %%sonde_s2, %d;\n", __builtin_ctz(a->element_bytes));
+    put_held(c, a, k);
+    say(c->out, a->element_bytes == 8 ? "mov.b64 {%%sonde_x0, %%sonde_x1}, %%sonde_w;\n" : "mov.b32 %%sonde_x0, %%sonde_v;\nmov.b32 %%sonde_x1, 0;\n");
+    say(c->out, "@%%sonde_any mov.b32 %%sonde_q0, %%sonde_x0;\n@%%sonde_any mov.b32 %%sonde_q1, %%sonde_x1;\n");
+}
+
+/* To local memory, as others have theirs there. */
 static void put_remember(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
     put_held(c, a, k);
     say(c->out, a->element_bytes == 8 ? "mov.b64 %%sonde_gx, %%sonde_w;\n" : "cvt.u64.u32 %%sonde_gx, %%sonde_v;\n");
     put_index(c, a, k);
-    say(c->out, "st.local.v2.b64 [sonde_last+%u], {%%sonde_gx, %%sonde_gi};\nsetp.ne.u32 %%sonde_any, %%sonde_c%u, 0;\n@%%sonde_any or.b32 %%sonde_gem, %%sonde_gem, %u;\n",
-        16 * k, a->block, bit_of(k));
+    say(c->out, "st.local.v2.b64 [sonde_last+%u], {%%sonde_gx, %%sonde_gi};\n", 16 * k);
 }
 
 static void put_lined_sum(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
@@ -473,7 +523,7 @@ static void put_bits(struct copy *c, const char *word, size_t at, const char *la
                 "mul.wide.u32 %%sonde_h, %%sonde_hi, 8;\nadd.s64 %%sonde_h, %%sonde_h, %%sonde_p;\n");
     if (votes)
         say(c->out, "and.b32 %%sonde_lo, %s, %%sonde_gbit;\nsetp.ne.u32 %%sonde_any, %%sonde_lo, 0;\nvote.sync.ballot.b32 %%sonde_lo, %%sonde_any, %%sonde_m;\n"
-                    "popc.b32 %%sonde_lo, %%sonde_lo;\ncvt.u64.u32 %%sonde_n, %%sonde_lo;\n@%%sonde_first red.global.add.u64 [%%sonde_h+%zu], %%sonde_n;\n",
+                    "popc.b32 %%sonde_lo, %%sonde_lo;\n" SONDE_PTX_OWN "@%%sonde_first red.global.add.u64 [%%sonde_h+%zu], %%sonde_n;\n",
             word, at);
     else
         say(c->out, "red.global.add.u64 [%%sonde_h+%zu], 1;\n", at);
@@ -511,9 +561,14 @@ static void put_held_lines(struct copy *c)
     say(c->out, "@%%sonde_any and.b32 %%sonde_gstate, %%sonde_gstate, %%sonde_r0;\n@%%sonde_any and.b32 %%sonde_geq, %%sonde_geq, %%sonde_r0;\n@%%sonde_any bra $sonde_line;\n"
                 "xor.b64 %%sonde_s7, %%sonde_s7, " HIDDEN ";\nxor.b64 %%sonde_s8, %%sonde_s8, " HIDDEN ";\n"
                 "ld.global.v2.u32 {%%sonde_r1, %%sonde_r2}, [%%sonde_gx+24];\n");
-    say(c->out, "mul.wide.u32 %%sonde_gx, %%sonde_gt, 16;\nmov.u64 %%sonde_gplace, sonde_last;\nadd.s64 %%sonde_gplace, %%sonde_gplace, %%sonde_gx;\n"
-                "ld.local.v2.b64 {%%sonde_s1, %%sonde_s2}, [%%sonde_gplace];\n");
-    put_on_line(c, "_held");
+    if (selects(c)) {
+        say(c->out, "mov.b32 %%sonde_q0, 0;\nmov.b32 %%sonde_q1, 0;\nmov.b64 %%sonde_s2, 0;\n");
+        put_each(c, HELD, put_select);
+        say(c->out, "mov.b64 %%sonde_s1, {%%sonde_q0, %%sonde_q1};\n");
+    } else
+        say(c->out, "mul.wide.u32 %%sonde_gx, %%sonde_gt, 16;\nmov.u64 %%sonde_gplace, sonde_last;\nadd.s64 %%sonde_gplace, %%sonde_gplace, %%sonde_gx;\n"
+                    "ld.local.v2.b64 {%%sonde_s1, %%sonde_s2}, [%%sonde_gplace];\n");
+    put_on_line(c, "_held", false);
     say(c->out, "and.b32 %%sonde_gbit, %%sonde_gbit, 4294901760;\n@%%sonde_z0 or.b32 %%sonde_geq, %%sonde_geq, %%sonde_gbit;\nbra $sonde_line;\n$sonde_lined:\n");
 }
 
@@ -522,7 +577,9 @@ static void put_busy(struct copy *c, uint32_t all)
 {
     put_again(c, all);
     say(c->out, "mov.u32 %%sonde_gem, 0;\n");
-    put_each(c, HELD, put_remember);
+    put_each(c, HELD, put_executed);
+    if (!selects(c))
+        put_each(c, HELD, put_remember);
     say(c->out, "and.b32 %%sonde_geq, %%sonde_geq, %%sonde_gstate;\n");
     put_held_lines(c);
     put_each(c, OTHERS, put_forget);
@@ -530,6 +587,8 @@ static void put_busy(struct copy *c, uint32_t all)
     say(c->out, "and.b32 %%sonde_gt, %%sonde_gstate, %u;\nsetp.ne.u32 %%sonde_any, %%sonde_gt, %u;\n", all, all);
     put_any(c, "%sonde_any");
     say(c->out, "@!%%sonde_any bra $sonde_flush;\nnot.b32 %%sonde_gt, %%sonde_gstate;\nand.b32 %%sonde_gum, %%sonde_gem, %%sonde_gt;\n");
+    if (selects(c))
+        put_each(c, HELD, put_remember);
     if (all_of(c, HELD))
         put_bits(c, "%sonde_gum", found_at(c, 0) + offsetof(struct sonde_plan_found, unchecked), "_held");
     put_each(c, OTHERS, put_unchecked);
@@ -681,7 +740,7 @@ static void put_vote(struct copy *c)
 {
     const bool real = bits_of(c, HELD | OTHERS, true, true, false), whole = bits_of(c, HELD | OTHERS, true, false, true) || !real;
     put_vote_text(c, FIRST);
-    put_on_line(c, "");
+    put_on_line(c, "", true);
     put_vote_text(c, AGREES);
     if (whole)
         say(c->out, "sub.s64 %%sonde_s13, %%sonde_s3, %%sonde_s5;\ncvt.rn.f64.s64 %%sonde_d1, %%sonde_s13;\n");
