@@ -236,7 +236,8 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(CALLS, "it calls functions that are not followed (through pointers, or not compiled into it)") \
     X(STATEMENT, "its PTX has statements or declarations that Sonde does not know") \
     X(VERSION, "its PTX is newer than the driver compiles")                \
-    X(LAUNCH, "it was launched by a call that is not followed (cuLaunch, cuLaunchGrid, several devices at once)")
+    X(LAUNCH, "it was launched by a call that is not followed (cuLaunch, cuLaunchGrid, several devices at once)") \
+    X(SPACE, "its code has accesses that may be to shared or local memory or to global memory")
 
 /* clang-format off */
 enum sonde_value_missed {

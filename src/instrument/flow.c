@@ -19,6 +19,8 @@ typedef uint32_t origin; /* parameter << 16 | offset */
 #define SEVERAL UINT32_MAX
 #define VARIABLE ((uint32_t)SONDE_PTX_OF_VARIABLE << 16)
 #define COMPILER ((uint32_t)SONDE_PTX_OF_COMPILER << 16)
+#define OTHER ((SONDE_PTX_OF_COMPILER - 1u) << 16) /* shared or local memory, as a generic address */
+#define MIXED (SEVERAL - 1)                        /* that, or something else */
 
 struct slot {
     struct sonde_ptx_span name;
@@ -55,9 +57,19 @@ static struct slot *slot_of(const struct flow *f, struct sonde_ptx_span name)
     return &f->slots[at];
 }
 
+static bool is_elsewhere(origin o)
+{
+    return o == OTHER || o == MIXED;
+}
+
+static origin several(origin a, origin b)
+{
+    return is_elsewhere(a) || is_elsewhere(b) ? MIXED : SEVERAL;
+}
+
 static origin join(origin a, origin b)
 {
-    return a == NOWHERE || a == b ? b : (b == NOWHERE ? a : SEVERAL);
+    return a == NOWHERE || a == b ? b : (b == NOWHERE ? a : several(a, b));
 }
 
 static void flows(struct flow *f, struct sonde_ptx_span to, origin from)
@@ -178,20 +190,23 @@ static void load(struct flow *f, struct instruction *i)
 static origin computed(const struct flow *f, const struct instruction *i, const struct sonde_ptx_span *operand, uint32_t count)
 {
     const origin a = count > 1 ? of(f, operand[1]) : NOWHERE, b = count > 2 ? of(f, operand[2]) : NOWHERE;
+    if (sonde__ptx_is(f->p, i->name, "cvta") && !has(f, i, "to") && (has(f, i, "shared") || has(f, i, "local")))
+        return OTHER;
     if (sonde__ptx_is(f->p, i->name, "mov") || sonde__ptx_is(f->p, i->name, "cvta"))
         return a;
     if (sonde__ptx_is(f->p, i->name, "add"))
-        return a && b ? SEVERAL : a | b;
+        return a && b ? several(a, b) : a | b;
     if (sonde__ptx_is(f->p, i->name, "sub")) /* of two addresses: a number */
         return a && b ? (a == SEVERAL || b == SEVERAL ? SEVERAL : NOWHERE) : (b ? SEVERAL : a);
     if (sonde__ptx_is(f->p, i->name, "selp") || sonde__ptx_is(f->p, i->name, "and"))
         return join(a, b);
     if (sonde__ptx_is(f->p, i->name, "mad") && !a && !b)
         return count > 3 ? of(f, operand[3]) : NOWHERE;
+    origin all = NOWHERE;
     for (uint32_t k = 1; k < count; k++)
         if (of(f, operand[k]) != NOWHERE)
-            return SEVERAL;
-    return NOWHERE;
+            all = several(all, of(f, operand[k]));
+    return all;
 }
 
 static void follow(struct flow *f, struct sonde_ptx_span text)
@@ -294,8 +309,10 @@ int sonde__ptx_flow(const struct sonde_ptx *p, const struct sonde_ptx_function *
     sonde__ptx_variables(p, f, &out->variables);
     const bool known = follow_all(&flow, f);
     for (uint32_t k = 0; known && k < f->accesses; k++) {
-        const origin from = of(&flow, p->accesses[f->first_access + k].base);
-        if (from != SEVERAL)
+        const struct sonde_ptx_access *a = &p->accesses[f->first_access + k];
+        const origin from = of(&flow, a->base);
+        out->elsewhere |= is_elsewhere(from) && a->flags & SONDE_PTX_GENERIC;
+        if (from != SEVERAL && !is_elsewhere(from))
             out->origins[k] = (struct sonde_ptx_origin){(uint16_t)(from >> 16), (uint16_t)from};
     }
     list_pointers(p, f, out);

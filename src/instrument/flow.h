@@ -39,6 +39,7 @@ struct sonde_ptx_flow {
     uint32_t pointer_count;           /* UINT32_MAX: more than that */
     uint32_t sets;                    /* pointers through which is written */
     bool writes_unknown;              /* some access that writes has no origin */
+    bool elsewhere;                   /* some access may be to shared or local memory, whose generic address the kernel has made */
     size_t room;
 };
 

@@ -45,7 +45,7 @@ TABLE = {
         "copy_async": Code("ptx"),
         "copy_async_sized": Code("none", "length"),
         "bulk": Code("none", "bulk"),
-        "either": Code("ptx", threes=N // 2),
+        "either": Code("none", "shared or local"),
         "atomics": Code("ptx"),
         "calls": Code("none", "calls"),
         "calls_pointer": Code("none", "calls"),

@@ -135,7 +135,8 @@ def of_engine(runner, engine, program):
     folder = runner.folder("codes-engines")
     command = [os.path.join(runner.bin, program)]
     plain = harness.run(command, harness.environment(), folder, 60)
-    m = runner.record(command, {}, folder, 120, ["--values=fine", "--values-engine=" + engine])
+    options = {"ptx": [], "sanitizer": ["--values-engine=sanitizer", "--values-sample=1/1"]}
+    m = runner.record(command, {}, folder, 120, ["--values=fine", *options[engine]])
     exact, guessed = {}, {}
     for kernel in {**KNOWN, **MORE, **MORE_GUESSED}:
         found = found_in(m, kernel)

@@ -220,6 +220,8 @@ static enum sonde_value_missed examine(struct sonde_cuda_kernel *k, struct image
         return SONDE_VALUE_MISSED_MEMORY;
     if (!k->function->accesses)
         return SONDE_VALUE_MISSED_NONE;
+    if (k->flow.elsewhere)
+        return SONDE_VALUE_MISSED_SPACE;
     if (k->flow.parameters >= SONDE_CUDA_PARAMETERS_MAX || k->flow.pointer_count > SONDE_PTX_POINTERS_MAX)
         return SONDE_VALUE_MISSED_ARGUMENTS;
     if (k->flow.variables.count > SONDE_PTX_VARIABLES_MAX)

@@ -13,9 +13,9 @@ __managed__ int      offset;        /* by the host, and by kernels */
 
 extern "C" __global__ void change(const int *from, int *to, unsigned salt)
 {
-    int i = place();
-    to[i] = from[i] * scale[i % GROUPS] + (int)launches + offset + mixed(i + salt);
-    atomicAdd(&sums[i % GROUPS], (unsigned)from[i]);
+    int i = place(), read = from[i]; /* once */
+    to[i] = read * scale[i % GROUPS] + (int)launches + offset + mixed(i + salt);
+    atomicAdd(&sums[i % GROUPS], (unsigned)read);
 }
 
 /* One thread, behind that. */

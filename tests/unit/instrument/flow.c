@@ -13,11 +13,12 @@
 
 #define PARAMETERS ".param .u64 .ptr .align 1 k_param_0,\n.param .u64 k_param_1,\n.param .align 8 .b8 k_param_2[24],\n.param .u32 k_param_3"
 #define FIRST "ld.param.u64 %rd1, [k_param_0];\ncvta.to.global.u64 %rd2, %rd1;\n"
+#define SHARED FIRST "mov.u64 %rd7, tile;\ncvta.shared.u64 %rd8, %rd7;\n"
 #define SECOND "ld.param.u64 %rd11, [k_param_1];\ncvta.to.global.u64 %rd12, %rd11;\n"
 
 static char text[1 << 16];
 
-/* "1 2 3+8 -": the origins of the accesses of a kernel with this body. */
+/* "1 2 3+8 -": the origins of the accesses of a kernel with this body; "!" behind them: some may be elsewhere than in global memory. */
 static const char *origins_of(const char *body)
 {
     static char said[256];
@@ -36,6 +37,7 @@ static const char *origins_of(const char *body)
                       : o.offset   ? snprintf(said + n, sizeof said - n, "%u+%u", o.parameter, o.offset)
                                    : snprintf(said + n, sizeof said - n, "%u", o.parameter));
     }
+    snprintf(said + n, sizeof said - n, flow.elsewhere ? " !" : "");
     sonde__ptx_flow_release(&flow);
     sonde__ptx_release(&p);
     return said;
@@ -58,6 +60,12 @@ static void addresses_come_from_parameters(void **state)
         {FIRST SECOND "selp.b64 %rd4, %rd2, %rd12, %p1;\nld.global.f32 %f1, [%rd4];", "-"},
         {FIRST SECOND "mov.u64 %rd4, %rd2;\n@%p1 mov.u64 %rd4, %rd12;\nld.global.f32 %f1, [%rd4];", "-"},
         {FIRST "selp.b64 %rd4, %rd2, %rd2, %p1;\nld.global.f32 %f1, [%rd4];", "1"},
+        /* one of two, or of the block's own memory */
+        {SHARED "selp.b64 %rd4, %rd8, %rd1, %p1;\nadd.s64 %rd4, %rd4, %rd9;\nld.volatile.u32 %r1, [%rd4];", "- !"},
+        {SHARED "mov.u64 %rd4, %rd8;\n@%p1 add.s64 %rd4, %rd1, %rd9;\nld.u32 %r1, [%rd4];\nld.u32 %r2, [%rd1];", "- 1 !"},
+        {SHARED "add.s64 %rd4, %rd8, %rd9;\nst.u32 [%rd4], %r1;", "- !"},
+        {SHARED "ld.shared.u32 %r1, [%rd7];\nst.global.u32 [%rd2], %r1;", "1"},
+        {SHARED "ld.global.u64 %rd4, [%rd2];\nld.u32 %r1, [%rd4];", "1 -"},
         /* an index that was read as 32 bits is none; a pointer that was read may be anyone's */
         {FIRST SECOND "ld.global.u32 %r1, [%rd2];\nmul.wide.u32 %rd3, %r1, 4;\nadd.s64 %rd4, %rd12, %rd3;\nld.global.u32 %r2, [%rd4];", "1 2"},
         {FIRST "ld.global.u64 %rd3, [%rd2];\nld.global.u32 %r2, [%rd3];", "1 -"},

@@ -187,8 +187,8 @@ static CUresult CUDAAPI function_parameter(CUfunction f, size_t i, size_t *offse
 
 static CUresult CUDAAPI kernel_attribute(int *value, CUfunction_attribute which, CUkernel kernel, CUdevice of)
 {
-    (void)which, (void)kernel, (void)of;
-    *value = 1024;
+    (void)kernel, (void)of;
+    *value = which == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024 : 0;
     return CUDA_SUCCESS;
 }
 
