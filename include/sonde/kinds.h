@@ -219,7 +219,7 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(OBJECT, "it writes memory whose allocation was not seen")            \
     X(ELSEWHERE, "it writes memory that is not the device's own")          \
     X(POINTERS, "it writes through pointers that it read from memory")     \
-    X(BITCODE, "neither LLVM bitcode nor source of its program is known")  \
+    X(BITCODE, "neither LLVM bitcode, source nor SPIR-V of its program is known") \
     X(SAMPLE, "not of those that --values-sample chose")                   \
     X(KERNEL, "not asked for (--kernel)")                                  \
     X(DRIVER, "this driver does not take changes to launches")             \
@@ -227,7 +227,9 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(NODES, "its graph has nodes that cannot be followed")                \
     X(OBJECTS, "it may write too many objects") \
     X(CLANG, "it takes clang 15 or newer and its libLLVM, which are not installed") \
-    X(ROUNDING, "its options allow each compiler other results (-cl-fast-relaxed-math, -cl-unsafe-math-optimizations)")
+    X(ROUNDING, "its options allow each compiler other results (-cl-fast-relaxed-math, -cl-unsafe-math-optimizations)") \
+    X(SPIRV, "it takes llvm-spirv 14 or newer and its libLLVM (15 or newer), which are not installed") \
+    X(TRANSLATE, "llvm-spirv does not translate the SPIR-V of its program")
 
 /* clang-format off */
 enum sonde_value_missed {
