@@ -219,7 +219,7 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(OBJECT, "it writes memory whose allocation was not seen")            \
     X(ELSEWHERE, "it writes memory that is not the device's own")          \
     X(POINTERS, "it writes through pointers that it read from memory")     \
-    X(BITCODE, "neither LLVM bitcode nor source of its program is known")  \
+    X(BITCODE, "neither LLVM bitcode, source nor SPIR-V of its program is known") \
     X(SAMPLE, "not of those that --values-sample chose")                   \
     X(KERNEL, "not asked for (--kernel)")                                  \
     X(DRIVER, "this driver does not take changes to launches")             \
@@ -237,7 +237,9 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(STATEMENT, "its PTX has statements or declarations that Sonde does not know") \
     X(VERSION, "its PTX is newer than the driver compiles")                \
     X(LAUNCH, "it was launched by a call that is not followed (cuLaunch, cuLaunchGrid, several devices at once)") \
-    X(SPACE, "its code has accesses that may be to shared or local memory or to global memory")
+    X(SPACE, "its code has accesses that may be to shared or local memory or to global memory") \
+    X(SPIRV, "it takes llvm-spirv 14 or newer and its libLLVM (15 or newer), which are not installed") \
+    X(TRANSLATE, "llvm-spirv does not translate the SPIR-V of its program")
 
 /* clang-format off */
 enum sonde_value_missed {

@@ -88,6 +88,25 @@ static uint8_t integers_of(const char *type)
     return SONDE_ELEMENT_BITS;
 }
 
+/* "uint*", "uchar4*"; not a name that the program made. */
+static bool is_unsigned(const char *type)
+{
+    static const char *const names[] = {"uchar", "ushort", "uint", "ulong"};
+    const size_t length = strcspn(type, "0123456789*");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && memcmp(type, names[i], length) == 0)
+            return true;
+    return false;
+}
+
+/* Integers of SPIR-V have no sign: they count as signed, but where the name of a type in OpenCL C was kept. */
+static void learn_integers(struct kernel *k, uint32_t parameter, const char *type, bool is_name)
+{
+    uint8_t *integers = &k->integers[parameter];
+    if (is_name ? is_unsigned(type) : *integers != SONDE_ELEMENT_UNSIGNED)
+        *integers = is_name ? (uint8_t)SONDE_ELEMENT_UNSIGNED : integers_of(type);
+}
+
 static void learn_parameters(struct kernel *k)
 {
     size_t count = 0;
@@ -95,7 +114,8 @@ static void learn_parameters(struct kernel *k)
     const ref all = sonde__llvm.GlobalCopyAllMetadata(k->function, &count);
     for (unsigned i = 0; i < count; i++) {
         const unsigned kind = sonde__llvm.ValueMetadataEntriesGetKind(all, i);
-        const bool spaces = kind == kind_of(k->context, "kernel_arg_addr_space"), types = kind == kind_of(k->context, "kernel_arg_base_type");
+        const bool spaces = kind == kind_of(k->context, "kernel_arg_addr_space"), names = kind == kind_of(k->context, "kernel_arg_type");
+        const bool types = names || kind == kind_of(k->context, "kernel_arg_base_type");
         const unsigned entries = spaces || types ? entries_of(k->context, sonde__llvm.ValueMetadataEntriesGetMetadata(all, i), entry) : 0;
         for (unsigned p = 0; p < entries && p < k->out->parameters; p++) {
             unsigned bytes = 0;
@@ -103,7 +123,7 @@ static void learn_parameters(struct kernel *k)
             if (spaces && entry[p])
                 k->space[p] = (uint8_t)sonde__llvm.ConstIntGetZExtValue(entry[p]);
             if (type && bytes)
-                k->integers[p] = integers_of(type);
+                learn_integers(k, p, type, names);
         }
     }
     sonde__llvm.DisposeValueMetadataEntries(all);
@@ -332,6 +352,16 @@ static void drop_attribute(ref function, const char *name)
     sonde__llvm.RemoveEnumAttributeAtIndex(function, (unsigned)FUNCTION, sonde__llvm.GetEnumAttributeKindForName(name, strlen(name)));
 }
 
+/* Of its calls. */
+static void drop_at_calls(ref function, const char *name)
+{
+    const unsigned kind = sonde__llvm.GetEnumAttributeKindForName(name, strlen(name));
+    for (ref b = sonde__llvm.GetFirstBasicBlock(function); b; b = sonde__llvm.GetNextBasicBlock(b))
+        for (ref i = sonde__llvm.GetFirstInstruction(b); i; i = sonde__llvm.GetNextInstruction(i))
+            if (sonde__llvm.GetInstructionOpcode(i) == CALL)
+                sonde__llvm.RemoveCallSiteEnumAttribute(i, (unsigned)FUNCTION, kind);
+}
+
 /* Functions of the program become part of the kernels that call them, and variables registers, so that it is seen where pointers come
  * from. Neither changes what is computed. */
 static void prepare(ref context, ref module)
@@ -341,6 +371,7 @@ static void prepare(ref context, ref module)
         if (sonde__llvm.IsDeclaration(f))
             continue;
         drop_attribute(f, "optnone");
+        drop_at_calls(f, "noinline"); /* llvm-spirv has it there, too */
         if (is_kernel(f))
             continue;
         drop_attribute(f, "noinline");
@@ -538,6 +569,7 @@ int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, const struct
 {
     const ref context = sonde__llvm.ContextCreate();
     char *version = debug_version(bitcode, bytes);
+    sonde__llvm.PointerType(sonde__llvm.IntTypeInContext(context, 8), 0); /* in LLVM 15, too, pointers have no types, whatever those that it reads have */
     *out = (struct sonde_llvm_module){0};
     sonde__llvm.ContextSetDiagnosticHandler(context, ignore, NULL);
     ref module = version ? read_with_lines(context, bitcode, bytes) : NULL;

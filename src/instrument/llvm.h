@@ -1,5 +1,5 @@
-/* llvm.h - LLVM bitcode with instrumented kernels, made by the LLVM that an OpenCL runtime itself uses, or, of SPIR that clang made (clang.h),
- * by clang's.
+/* llvm.h - LLVM bitcode with instrumented kernels, made by the LLVM that an OpenCL runtime itself uses, or, of SPIR that clang or llvm-spirv
+ * made (clang.h, spirv.h), by theirs.
  *
  * Each kernel of the module gets more parameters, behind its own. Where counts and values are wanted, the address of its area (plan.h: counts,
  * values, owners), with as many parts as there may be threads of the runtime that execute work-items, and one more that the others share.

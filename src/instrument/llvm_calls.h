@@ -97,6 +97,7 @@ enum { KERNEL_CONVENTION = 76,
     X(void, GetAttributesAtIndex, (ref, unsigned, ref *))                                      \
     X(void, AddAttributeAtIndex, (ref, unsigned, ref))                                         \
     X(void, RemoveEnumAttributeAtIndex, (ref, unsigned, unsigned))                             \
+    X(void, RemoveCallSiteEnumAttribute, (ref, unsigned, unsigned))                            \
     X(ref, GlobalCopyAllMetadata, (ref, size_t *))                                             \
     X(void, DisposeValueMetadataEntries, (ref))                                                \
     X(unsigned, ValueMetadataEntriesGetKind, (ref, unsigned))                                  \

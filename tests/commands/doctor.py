@@ -142,6 +142,29 @@ class Doctor(InFolder):
         self.assertIn("SONDE_SANITIZER names /nonexistent, which cannot be read", check(without, "Compute Sanitizer")["text"])
         self.assertIn("pip install nvidia-cuda-sanitizer-api ", check(without, "Compute Sanitizer")["fix"])
 
+    def test_what_values_of_opencl_need(self):
+        """clang and llvm-spirv, each with the libLLVM that reads what it writes; and what to do without."""
+        if not any(p["devices"] for p in doctor()[1].get("platforms", [])):
+            self.skipTest("no OpenCL device here")
+        os.mkdir("tools")
+        os.mkdir("libraries")
+        for name in ("clang-29", "llvm-spirv-28", "llvm-spirv-29"):
+            with open("tools/" + name, "w") as file:
+                file.write("#!/bin/sh\n")
+            os.chmod("tools/" + name, 0o755)
+        with open("llvm.c", "w") as file:
+            file.write("int nothing;\n")
+        without = doctor(PATH=self.folder + "/tools")[1]
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", "libraries/libLLVM-29.so.1", "llvm.c"], check=True)
+        answer = doctor(PATH=self.folder + "/tools", LD_LIBRARY_PATH=self.folder + "/libraries")[1]
+        for name in ("clang", "llvm-spirv"):
+            self.assertEqual((check(answer, name)["status"], check(answer, name)["text"]), ("ok", f"{self.folder}/tools/{name}-29"))
+            self.assertEqual(check(without, name)["status"], "note")
+            self.assertIn(f"no {name}-1", check(without, name)["text"])
+            if shutil.which("apt-get"):
+                self.assertIn(f"apt-get install {name}-15", check(without, name)["fix"])
+        self.assertIsNone(check(doctor(**NOTHING)[1], "clang"))
+
     INJECTING = """#include <dlfcn.h>
 #define INIT (inject(), 0)
 static void inject(void)

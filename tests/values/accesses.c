@@ -1,12 +1,15 @@
 /* accesses.c - run each kernel of accesses.cl once, in the order of names, on buffers of its own: accesses.py.
  *
  *     accesses FILE.cl
+ *     accesses FILE.spv
  *
  * Prints, for each kernel, its name and a sum of what its buffers hold at the end.
  */
-#define CL_TARGET_OPENCL_VERSION 120
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +87,7 @@ static int by_name(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-    static char source[1 << 16];
+    static char source[1 << 20];
     const char *text = source;
     uint64_t state = 88172645463325252u;
     cl_platform_id platform;
@@ -93,7 +96,8 @@ int main(int argc, char **argv)
     cl_uint count;
     cl_int status;
     FILE *f = argc == 2 ? fopen(argv[1], "r") : NULL;
-    if (!f || !fread(source, 1, sizeof source - 1, f))
+    const size_t bytes = f ? fread(source, 1, sizeof source - 1, f) : 0;
+    if (!bytes)
         return 2;
     fclose(f);
     check(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
@@ -102,8 +106,9 @@ int main(int argc, char **argv)
     check(status, "clCreateContext");
     cl_command_queue queue = clCreateCommandQueue(context, device, 0, &status);
     check(status, "clCreateCommandQueue");
-    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &status);
-    check(status, "clCreateProgramWithSource");
+    const bool is_il = strstr(argv[1], ".spv") != NULL;
+    cl_program program = is_il ? clCreateProgramWithIL(context, source, bytes, &status) : clCreateProgramWithSource(context, 1, &text, NULL, &status);
+    check(status, "the program");
     check(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
     check(clCreateKernelsInProgram(program, KERNELS_MAX, kernels, &count), "clCreateKernelsInProgram");
     qsort(kernels, count, sizeof *kernels, by_name); /* whatever order the runtime has */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `sonde record --values=all` says of the accesses of OpenCL kernels, against oclgrind, which executes them one by one.
 
-    accesses.py --sonde S --rows R --program P --source FILE.cl --plugin LIB --work DIR --cache DIR [--runtime LIBRARY]
+    accesses.py --sonde S --rows R --program P --source FILE.cl --plugin LIB --work DIR --cache DIR [--runtime LIBRARY] [--il]
 
 Each kernel has three buffers of its own. For each of them, loads and stores apart, the number of elements, their OR and AND, the
 least and the most are the same, and of an access all of whose elements were compared with a guess, how many match. So is, of elements of each size, how many were
@@ -16,9 +16,11 @@ import struct
 import subprocess
 import sys
 
+import il
+
 BUFFER = 32784
 LOAD, STORE = 0, 1       # enum sonde_access
-SIGNED, FLOAT = 2, 3     # enum sonde_element
+UNSIGNED, SIGNED, FLOAT = 1, 2, 3 # enum sonde_element
 UNKNOWN = "buffers"      # where it is not known which of them
 
 
@@ -121,9 +123,13 @@ def main():
     for name in ("sonde", "rows", "program", "source", "plugin", "work", "cache"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--runtime", help="an OpenCL runtime's library, in place of PoCL")
+    parser.add_argument("--il", action="store_true", help="Sonde sees a program that was made of the SPIR-V of that source")
     o = parser.parse_args()
     if o.runtime and not (os.path.exists(o.runtime) and any(shutil.which(f"clang-{version}") for version in range(15, 31))):
         print(f"skipped: {o.runtime} (tests/values/intel.sh) or clang-15 or newer is not there")
+        sys.exit(77)
+    if o.il and not il.tools():
+        print("skipped: no clang-15 with llvm-spirv-15, or both newer")
         sys.exit(77)
     path, seen = os.path.join(o.work, "accesses.sonde"), os.path.join(o.work, "accesses.txt")
     shutil.rmtree(path, ignore_errors=True)
@@ -137,12 +143,16 @@ def main():
         env["OCL_ICD_VENDORS"] = os.path.join(o.work, "runtime.icd")
         with open(env["OCL_ICD_VENDORS"], "w") as f:
             f.write(o.runtime + "\n")
+    whole = command
+    if o.il:
+        command = [o.program, os.path.join(o.work, "accesses.spv")]
+        il.make(o.source, command[1], "--preserve-ocl-kernel-arg-type-metadata-through-string")
     plain = run(command, env)
     names = [line.split()[0] for line in plain]
     said = run([o.sonde, "record", "-q", "-o", path, "--values=all", "--", *command], env)
     wrong = [f"{a} became {b}" for a, b in zip(plain, said) if a != b] + [""] * abs(len(plain) - len(said))
     as_written = ["--build-options", "-cl-opt-disable"] if o.runtime else []  # as Sonde compiles it where it has only the source
-    run(["oclgrind", *as_written, "--plugins", o.plugin, *command], {**grind, "ACCESSES": seen})
+    run(["oclgrind", *as_written, "--plugins", o.plugin, *whole], {**grind, "ACCESSES": seen})
     truth, atomics, written = oracle(seen, names)
     # Sonde's rows, by (kernel, buffer, what).
     found, operations, changes = {}, {}, {}
@@ -160,6 +170,9 @@ def main():
     for kernel in names:
         if operations.get(kernel) != [[0, 1]]:
             wrong.append(f"{kernel}: not looked at: {operations.get(kernel)}")
+    signs = {type for (kernel, *_), rows in found.items() if kernel == "uints" for _, type, _ in rows}
+    if signs != {UNSIGNED}:
+        wrong.append(f"uints: types {signs}")
     # Where Sonde does not know the buffer of some, all buffers are one.
     for kernel in {k for k, place, _ in found if place == UNKNOWN}:
         for table in truth, found:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Cases of values.c: what `sonde record --values` must say of each, and that the program says the same without it.
 
-    run.py --sonde S --rows R --program P --work DIR --cache DIR [--runtime LIBRARY] [--full LAYER] CASE
+    run.py --sonde S --rows R --program P --work DIR --cache DIR [--runtime LIBRARY] [--il] [--full LAYER] CASE
 
-The program runs on PoCL, or on the OpenCL runtime that is this library.
+The program runs on PoCL, or on the OpenCL runtime that is this library. With --il what it makes of its source is made of SPIR-V (il.py), with the same answers.
 
 Counts are exact: elements of a size are those that lie whole within what was written, at multiples of it from the object's
 beginning, and unchanged are those whose bytes are what they were.
@@ -13,9 +13,11 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 
+import il
 from known_patterns import GUESSED, KNOWN
 
 MAPPED, MEMORY, MANY, SAMPLE, KERNEL = 5, 9, 10, 26, 27  # enum sonde_value_missed
@@ -53,6 +55,8 @@ class Measured:
         env.update(environment or {})
         if options.runtime:
             env["OCL_ICD_VENDORS"] = vendor(options)
+        if options.il:
+            env["VALUES_IL"] = options.texts
         command = [options.program, case or options.case]
         for _ in range(2):  # PoCL says something of programs with -g that it finds in its cache
             plain = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
@@ -137,7 +141,9 @@ def case_sets(options):
         m = Measured(options, "--values=" + mode)
         # FLAGS ELEMENT_BYTES OPERATIONS, elements of 4 bytes written and unchanged; in the order of objects.
         rows = {name: [r[1:4] + r[9:11] for r in sorted(m.values[name])] for name in m.values}
-        require(rows.pop("copies") == [[MAYBE, 4, 1, N, N - N // 4]], m.values)
+        # Of SPIR-V neither the type of what is written is known then nor that what is read is only read.
+        read = [[MAYBE, 0, 1, N, N]] if options.il else []
+        require(sorted(rows.pop("copies")) == [[MAYBE, 0 if options.il else 4, 1, N, N - N // 4], *read], m.values)
         require(rows == {"look": [[0, 4, 1, N, N]], "set": [[0, 4, 2, 200, 100]], "either": [[0, 4, 1, 250, 250], [0, 4, 1, 250, 125]]}, rows)
         shares = {p[0]: p[5] for p in m.patterns()}
         require(shares == {"look": True, "set": True, "either": True, "copies": False} and "may not have been written" in str(m.answer), m.patterns())
@@ -594,6 +600,41 @@ def case_no_clang(options):
     require({c["engine"] for c in m.answer["coverage"]} == {"none"}, m.answer)
 
 
+def case_no_spirv(options):
+    """Without llvm-spirv the same is told of it."""
+    m = Measured(options, "--values=all", case="kernels", environment={"PATH": "/nowhere"})
+    (reason,) = {c["reason"] for c in m.answer["coverage"] if c["kernel"] == "set"}
+    require(reason.startswith("it takes llvm-spirv 14 or newer and its libLLVM") and m.coverage()["set"] == (4, 0) and m.accesses == {}, m.answer)
+
+
+def case_refused(options):
+    """One that makes nothing of it."""
+    folder = os.path.join(options.work, "refusing")
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, "llvm-spirv-15")
+    with open(path, "w") as f:
+        f.write("#!/bin/sh\nexit 1\n")
+    os.chmod(path, 0o755)
+    m = Measured(options, "--values=all", case="kernels", environment={"PATH": folder})
+    (reason,) = {c["reason"] for c in m.answer["coverage"] if c["kernel"] == "set"}
+    require(reason == "llvm-spirv does not translate the SPIR-V of its program" and m.coverage()["set"] == (4, 0) and m.accesses == {}, m.answer)
+
+
+def case_constants(options):
+    """Constants of SPIR-V are what they were when the program was built."""
+    m = Measured(options, "--values=fine")
+    bits = lambda x: struct.unpack("<i", struct.pack("<f", x))[0]
+    wide = -2**63 + 5
+    as_is, put, either, real = [3, bits(1.5), 5, 18], [-42, bits(0.1), wide, 17], [int(x) for x in m.said[2].split()], [3, bits(0.1), 5, 18]
+    # Built again with another constant a program has the first or the second, by its runtime, and its kernels stay plain.
+    require(m.said == [" ".join(map(str, row)) for row in (as_is, put, either, real)] and either in ([999, *as_is[1:]], [1000, *as_is[1:]]), m.said)
+    (coverage,) = m.answer["coverage"]
+    require(coverage["reason"].startswith("neither LLVM bitcode, source nor SPIR-V") and m.coverage() == {"special": (4, 3)}, m.answer)
+    # ELEMENTS, LEAST and MOST of each store of each launch.
+    rows = [(r[4], r[7], r[8]) for r in m.accesses["special"] if r[4]]
+    require(sorted(rows) == sorted((N, x, x) for x in as_is + put + real), rows)
+
+
 def case_fine_threads(options):
     m = Measured(options, "--values=fine", case="threads")
     require(sum(r[4] for r in m.accesses["count"]) == 400 * N and {(r[7], r[8]) for r in m.accesses["count"]} == {(0, N - 1)}, m.accesses)
@@ -647,6 +688,7 @@ def main():
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--runtime")
     parser.add_argument("--full")
+    parser.add_argument("--il", action="store_true")
     parser.add_argument("case")
     options = parser.parse_args()
     if options.runtime and not os.path.exists(options.runtime):
@@ -655,7 +697,12 @@ def main():
     if options.runtime and not any(shutil.which(f"clang-{version}") for version in range(15, 31)):
         print("skipped: no clang-15 or newer")
         sys.exit(77)
+    if options.il and not il.tools():
+        print("skipped: no clang-15 with llvm-spirv-15, or both newer")
+        sys.exit(77)
     try:
+        if options.il:
+            options.texts = il.make_all(options.program, os.path.join(options.work, options.case + ".il"))
         globals()["case_" + options.case](options)
     except Failure as failure:
         print(f"{options.case}: {failure}")

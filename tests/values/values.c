@@ -1,38 +1,17 @@
 /* values.c - operations whose answer follows from this source: what of it each leaves unchanged.
  *
  *     values CASE [argument]
+ *     values texts FOLDER: what its kernels are made of (texts.h)
  *
  * Each case is a function below; tests/values/run.py knows what Sonde must say of it. Prints a checksum of all that was read.
  */
-#include "../programs/guest.h"
+#include "texts.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-static const char text[] =
-    "kernel void set(global int *a, int value, int n) { int i = get_global_id(0); if (i < n) a[i] = value; }\n"
-    "kernel void count(global int *a) { a[get_global_id(0)] = get_global_id(0); }\n"
-    "kernel void sum(global const int *a, global long *b) { b[get_global_id(0)] = a[get_global_id(0)]; }\n"
-    "kernel void look(global int *a, global int *b) { b[get_global_id(0)] = a[get_global_id(0)]; }\n"
-    "kernel void bytes(global uchar *a) { a[get_global_id(0)] = 7; }\n"
-    "kernel void read_zeros(global const int *a, global int *b) { int i = get_global_id(0); b[i] = a[i] + i * 65537; }\n"
-    "kernel void read_same(global const float *a, global float *b) { int i = get_global_id(0); b[i] = a[i] * (1.0f / (i + 3)); }\n"
-    "kernel void read_small(global const int *a, global int *b) { int i = get_global_id(0); b[i] = a[i] * 19088743 + i; }\n"
-    "kernel void read_wide(global const double *a, global double *b) { int i = get_global_id(0); b[i] = a[i] / 3.0; }\n"
-    "kernel void read_near(global const float *a, global float *b) { int i = get_global_id(0); b[i] = a[i] * (i * 0.123f); }\n"
-    "kernel void read_ints(global const int *a, global int *b) { int i = get_global_id(0); b[i] = a[i] * 40503 + i * i; }\n"
-    "kernel void read_floats(global const float *a, global float *b) { int i = get_global_id(0); b[i] = a[i] * (i * i + 0.1f); }\n"
-    "kernel void read_two(global const int *a, global int *b) { int i = get_global_id(0); b[i] = a[i & 1] + i * i; }\n"
-    "kernel void read_all(global const int *a, global int *b) { int i = get_global_id(0), s = 0; for (int k = 0; k < 1000; k++) s += a[k] * k; b[i] = s * i * i; }\n"
-    "kernel void some_items(global int *a) { int i = get_global_id(0); if (i % 10 == 0) a[i] = 7; }\n"
-    "kernel void copies(global const int *a, global int *b, local int *t) { event_t e = async_work_group_copy(t, a, 100, 0); "
-    "wait_group_events(1, &e); b[get_global_id(0)] = t[get_local_id(0)]; }\n"
-    "kernel void either(global int *a, global int *b) { int i = get_global_id(0); global int *p = i % 4 ? a : b; if (i % 2 == 0) p[i / 2] = i % 8 ? 0 : 1; }\n"
-    "kernel void spread(global uchar *a, global const int *from, global const int *to) { int i = get_global_id(0); for (int k = from[i]; k < to[i]; k++) a[k] = k & 1; }\n"
-    "kernel void paint(write_only image2d_t a) { write_imageui(a, (int2)(get_global_id(0), 0), (uint4)(1)); }\n"
-    "kernel void stamp(read_only image2d_t a, write_only image2d_t b) { int2 at = (int2)(get_global_id(0), 1); write_imageui(b, at, read_imageui(a, at)); }\n";
 
 enum { N = 1000 };
 static cl_context context;
@@ -1178,11 +1157,7 @@ static void programs(void)
 /* A program with lines, and one with lines and a file of its own. */
 static void lines(void)
 {
-    static const char *const texts[] = {
-        "int twice(global const int *p, int i)\n{\n    return 2 * p[i];\n}\nkernel void near(global const int *a, global int *b)\n{\n"
-        "    int i = get_global_id(0);\n    b[i] = twice(a, i) / 7;\n}\n",
-        "#line 100 \"far.cl\"\nkernel void far(global const int *a, global int *b)\n{\n    int i = get_global_id(0);\n    int x = a[i];\n    b[i] = x / 7;\n}\n",
-    };
+    static const char *const names[] = {"near", "far"};
     int threes[N];
     for (int i = 0; i < N; i++)
         threes[i] = 3;
@@ -1191,9 +1166,9 @@ static void lines(void)
     for (int i = 0; i < 2; i++) {
         cl_program with_lines;
         cl_kernel k;
-        CLP(with_lines = clCreateProgramWithSource(context, 1, (const char **)(uintptr_t)&texts[i], NULL, &status));
+        with_lines = text_program(context, names[i]);
         CL(clBuildProgram(with_lines, 1, &device, "-g", NULL, NULL));
-        CLP(k = clCreateKernel(with_lines, i ? "far" : "near", &status));
+        CLP(k = clCreateKernel(with_lines, names[i], &status));
         launch_on(k, a, b);
         take(b, 4 * N);
     }
@@ -1204,15 +1179,10 @@ static void mathematics(void)
 {
     static const char *const options[] = {"", "-cl-mad-enable -DTWO=2.0f", "-cl-std=CL1.2 -cl-denorms-are-zero -cl-no-signed-zeros", "-cl-finite-math-only",
                                           "-cl-single-precision-constant -D TWO=(1.5+1)", "-cl-fast-relaxed-math", "-cl-unsafe-math-optimizations"};
-    static const char source[] =
-        "#ifndef TWO\n#define TWO 2\n#endif\n"
-        "kernel void compute(global const float *a, global float *b, global const double *c, global double *d) {\n"
-        "    int i = get_global_id(0);\n    float x = a[i], y = a[i ^ 1], sum = 0;\n    double z = c[i], w = c[i ^ 1];\n"
-        "    for (int k = 0; k < 10; k++) sum += x * k + log(y + k);\n"
-        "    b[8 * i] = x * y + x; b[8 * i + 1] = exp(x); b[8 * i + 2] = sin(x * y); b[8 * i + 3] = pow(y, x);\n"
-        "    b[8 * i + 4] = sqrt(y) / x; b[8 * i + 5] = native_exp(x) * TWO; b[8 * i + 6] = x / y * 3.1 + rsqrt(y); b[8 * i + 7] = sum;\n"
-        "    d[4 * i] = z * w + z; d[4 * i + 1] = exp(z) / w; d[4 * i + 2] = cos(z) - tan(w); d[4 * i + 3] = fma(z, w, -z) + cbrt(w); }\n";
-    const char *one = source;
+    static const char *const of_il[] = {"", "-cl-mad-enable", "-cl-denorms-are-zero -cl-no-signed-zeros", "-cl-finite-math-only",
+                                        "-cl-single-precision-constant", "-cl-fast-relaxed-math", "-cl-unsafe-math-optimizations"};
+    static_assert(sizeof of_il == sizeof options, "the same number of programs");
+    const char *const *const how = text_folder() ? of_il : options;
     static float small[N];
     static double wide[N];
     for (int i = 0; i < N; i++)
@@ -1224,8 +1194,8 @@ static void mathematics(void)
         cl_program compiled;
         cl_kernel compute;
         const size_t n = N;
-        CLP(compiled = clCreateProgramWithSource(context, 1, &one, NULL, &status));
-        CL(clBuildProgram(compiled, 1, &device, options[i], NULL, NULL));
+        compiled = text_program(context, "mathematics");
+        CL(clBuildProgram(compiled, 1, &device, how[i], NULL, NULL));
         CLP(compute = clCreateKernel(compiled, "compute", &status));
         cl_mem all[] = {a, b, c, d};
         for (cl_uint k = 0; k < 4; k++)
@@ -1233,7 +1203,7 @@ static void mathematics(void)
         CL(clEnqueueNDRangeKernel(queue, compute, 1, NULL, &n, NULL, 0, NULL, NULL));
         take(b, 8 * sizeof small);
         take(d, 4 * sizeof wide);
-        printf("%s: %016llx\n", options[i], (unsigned long long)checksum);
+        printf("%s: %016llx\n", how[i], (unsigned long long)checksum);
     }
 }
 
@@ -1299,13 +1269,14 @@ int main(int argc, char **argv)
         {"mathematics", mathematics},
         {"childless", childless},
     };
-    const char *source = text;
     cl_platform_id platform;
+    if (argc > 2 && !strcmp(argv[1], "texts"))
+        return text_write(argv[2]);
     CL(clGetPlatformIDs(1, &platform, NULL));
     CL(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
     CLP(context = clCreateContext(NULL, 1, &device, NULL, NULL, &status));
     CLP(queue = clCreateCommandQueue(context, device, 0, &status));
-    CLP(program = clCreateProgramWithSource(context, 1, &source, NULL, &status));
+    program = text_program(context, "kernels");
     CL(clBuildProgram(program, 1, &device, "", NULL, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (argc > 1 && !strcmp(argv[1], cases[i].name)) {

@@ -99,10 +99,11 @@
     X(clMemFreeINTEL)                         \
     X(clMemBlockingFreeINTEL)                 \
     X(clSetKernelArgMemPointerINTEL)          \
-    X(clCreateCommandQueueWithPropertiesKHR)
+    X(clCreateCommandQueueWithPropertiesKHR)  \
+    X(clCreateProgramWithILKHR)
 
-/* Queries that must answer as without us, and what tells of events and arguments;
- * never recorded (queries.c, arguments.c). */
+/* Queries that must answer as without us, and what tells of events, arguments and constants;
+ * never recorded (queries.c, arguments.c, il.c). */
 #define SONDE_CL_QUERY_MAP(X)                    \
     X(clGetPlatformIDs)                          \
     X(clGetDeviceIDs)                            \
@@ -121,6 +122,7 @@
     X(clSetKernelArg)                            \
     X(clSetKernelArgSVMPointer)                  \
     X(clSetKernelExecInfo)                       \
+    X(clSetProgramSpecializationConstant)        \
     X(clReleaseEvent)                            \
     X(clSetContextDestructorCallback)            \
     X(clSetMemObjectDestructorCallback)          \

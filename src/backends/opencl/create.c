@@ -4,6 +4,7 @@
  * handed over where it is still in the cache.
  */
 #include "hook.h"
+#include "il.h"
 
 /* ---- waits -------------------------------------------------------------------- */
 
@@ -54,10 +55,13 @@ cl_int CL_API_CALL sonde__clSetUserEventStatus(cl_event event, cl_int status)
 
 typedef void(CL_CALLBACK *program_callback)(cl_program, void *);
 
-CALL(cl_int, clBuildProgram,
-     (cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
-      program_callback callback, void *data),
-     (program, count, devices, options, callback, data), program, NOTHING)
+CALL_AS(cl_int, clBuildProgram,
+        (cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
+         program_callback callback, void *data),
+        program,
+        (sonde__cl_il_building(program),
+         real->clBuildProgram(program, count, devices, options, callback, data)),
+        NOTHING)
 
 CALL(cl_int, clCompileProgram,
      (cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
@@ -90,7 +94,8 @@ CALL(cl_program, clCreateProgramWithBuiltInKernels,
 
 CALL(cl_program, clCreateProgramWithIL,
      (cl_context context, const void *il, size_t length, cl_int *error),
-     (context, il, length, error), context, NOTHING)
+     (context, il, length, error), context,
+     if (result) sonde__cl_il_made(result))
 
 CALL(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *error),
      (program, name, error), program, sonde__cl_kernel_made(result))

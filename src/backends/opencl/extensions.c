@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "guest/lock.h"
+#include "il.h"
 
 enum { PLATFORMS_MAX = 16 };
 
@@ -193,6 +194,14 @@ CALL_WITH(context_extensions(context,
           sonde__cl_queue_make((sonde__cl_queue_maker)real->clCreateCommandQueueWithPropertiesKHR,
                                context, device, (const cl_queue_properties *)properties, error),
           NOTHING)
+
+/* ---- SPIR-V before OpenCL 2.1 ------------------------------------------------------------ */
+
+CALL_WITH(context_extensions(context, offsetof(struct extensions, clCreateProgramWithILKHR)),
+          cl_program, clCreateProgramWithILKHR,
+          (cl_context context, const void *il, size_t length, cl_int *error),
+          real->clCreateProgramWithILKHR(context, il, length, error),
+          if (result) sonde__cl_il_made(result))
 
 /* ---- command buffers ------------------------------------------------------------------ */
 

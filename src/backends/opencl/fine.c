@@ -1,5 +1,5 @@
 /* fine.c - what the accesses of kernels read and write (sonde record --values=fine), and which memory they write (--values=coarse), where the
- * runtime has LLVM bitcode of its programs, or takes some that is made of their source (source.h).
+ * runtime has LLVM bitcode of its programs, or takes some that is made of their source or SPIR-V (source.h).
  *
  * At the first launch of a kernel the bitcode of its program is instrumented (instrument/llvm.h) and becomes a program of ours in
  * the same context. A launch runs its kernel in place of the program's, with the same arguments and an area behind them. The first
@@ -133,7 +133,7 @@ static void *llvm_of(const cl_icd_dispatch *real, cl_context context)
     return (void *)(uintptr_t)known;
 }
 
-/* Of a program that nobody holds any more the runtime does not tell the source, whoever has its kernels. */
+/* Of a program that nobody holds any more the runtime does not tell the source or SPIR-V, whoever has its kernels. */
 void sonde__cl_fine_keep(cl_kernel kernel)
 {
     const cl_icd_dispatch *real = sonde_values_wanted(SONDE_VALUES_COARSE | SONDE_VALUES_FINE) ? sonde__cl_target(kernel) : NULL;
@@ -223,15 +223,15 @@ static enum sonde_value_missed rewrite_own(const struct whose *w, uint32_t what,
 
 static enum sonde_value_missed rewrite_source(const cl_icd_dispatch *real, const struct whose *w, uint32_t what, struct code *c)
 {
-    struct sonde_clang_made made;
+    struct sonde_child_made made;
     const enum sonde_value_missed why = sonde__cl_source_compile(real, w->program, w->device, w->options, &made);
     struct sonde_llvm_lanes *lanes = why ? NULL : sonde__pages_get(sizeof *lanes);
     if (why)
         return why;
     if (lanes)
         sonde__cl_source_lanes(real, w->program, w->device, lanes);
-    const int failed = !lanes || sonde__llvm_rewrite(made.bitcode, made.bytes, what, lanes, &c->module);
-    sonde__pages_put(made.bitcode, made.bytes);
+    const int failed = !lanes || sonde__llvm_rewrite(made.data, made.bytes, what, lanes, &c->module);
+    sonde__pages_put(made.data, made.bytes);
     sonde__pages_put(lanes, sizeof *lanes);
     return failed ? SONDE_VALUE_MISSED_COMPILE : SONDE_VALUE_MISSED_NONE;
 }
@@ -284,7 +284,7 @@ static const struct code *code_of(const cl_icd_dispatch *real, cl_context contex
     const uint64_t key = XXH3_64bits_withSeed(w.binary ? (void *)w.binary : "", w.binary ? w.bytes : 0, XXH3_64bits(seed, sizeof seed)) | 1;
     sonde__shared_map_get(&codes, key, &known);
     struct code *c = known ? (struct code *)(uintptr_t)known : sonde__memory_get(sizeof *c);
-    if (c && (!known || c->why == SONDE_VALUE_MISSED_BITCODE)) { /* of another program that is the same the source may be known */
+    if (c && (!known || c->why == SONDE_VALUE_MISSED_BITCODE)) { /* of another program that is the same the source, or SPIR-V, may be known */
         c->why = w.binary && fit ? build(real, &w, options, what, c) : SONDE_VALUE_MISSED_BITCODE;
         sonde__shared_map_put(&codes, key, (uintptr_t)c);
     }

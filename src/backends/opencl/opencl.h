@@ -1,7 +1,7 @@
 /* opencl.h - what the files of the OpenCL backend share.
  *
  * Layout: layer.c takes hold of the runtime and gives the agent its ops table;
- * enqueue.c, create.c, queries.c, arguments.c and extensions.c are the hooks;
+ * enqueue.c, create.c, queries.c, arguments.c, extensions.c and il.c are the hooks;
  * objects.c remembers what the runtime's handles stand for; events.c knows which operation an event is of;
  * clock.c brings device times to the host's axis; values.c, compare.c, maps.c, image.c and order.c compare what operations write with what was there;
  * jobs.c has what is under way of that; fine.c runs instrumented copies of kernels; duplicates.c finds objects that hold the same.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "guest/memory.h"
+#include "il.h"
 
 enum { WORDS_MAX = 768,
        ROOM = 65536, /* of their text */
@@ -118,16 +119,16 @@ static bool add_device(struct words *w, const cl_icd_dispatch *real, cl_device_i
     return true;
 }
 
-/* Its text is pages; NULL: it has none, as one that was linked, or made of a binary. */
-static char *text_of(const cl_icd_dispatch *real, cl_program program, size_t *bytes)
+/* CL_PROGRAM_SOURCE or CL_PROGRAM_IL, in pages; NULL: it has none, as one that was linked, or made of a binary. */
+static char *made_of(const cl_icd_dispatch *real, cl_program program, cl_program_info what, size_t *bytes)
 {
     *bytes = 0;
-    if (real->clGetProgramInfo(program, CL_PROGRAM_SOURCE, 0, NULL, bytes) != CL_SUCCESS || *bytes < 2)
+    if (real->clGetProgramInfo(program, what, 0, NULL, bytes) != CL_SUCCESS || *bytes < 2)
         return NULL;
-    char *text = sonde__pages_get(*bytes);
-    if (!text || real->clGetProgramInfo(program, CL_PROGRAM_SOURCE, *bytes, text, NULL) == CL_SUCCESS)
-        return text;
-    sonde__pages_put(text, *bytes);
+    char *all = sonde__pages_get(*bytes);
+    if (!all || real->clGetProgramInfo(program, what, *bytes, all, NULL) == CL_SUCCESS)
+        return all;
+    sonde__pages_put(all, *bytes);
     return NULL;
 }
 
@@ -147,38 +148,51 @@ static bool takes_bitcode(const cl_icd_dispatch *real, cl_device_id device)
 bool sonde__cl_source_any(const cl_icd_dispatch *real, cl_program program)
 {
     cl_device_id devices[DEVICES_MAX];
-    size_t bytes = 0, text = 0;
+    size_t bytes = 0, text = 0, il = 0;
     bool any = false;
-    if (real->clGetProgramInfo(program, CL_PROGRAM_SOURCE, 0, NULL, &text) != CL_SUCCESS || text < 2 ||
-        real->clGetProgramInfo(program, CL_PROGRAM_DEVICES, sizeof devices, devices, &bytes) != CL_SUCCESS)
+    real->clGetProgramInfo(program, CL_PROGRAM_SOURCE, 0, NULL, &text);
+    if (text < 2)
+        real->clGetProgramInfo(program, CL_PROGRAM_IL, 0, NULL, &il);
+    if ((text < 2 && il < 2) || real->clGetProgramInfo(program, CL_PROGRAM_DEVICES, sizeof devices, devices, &bytes) != CL_SUCCESS)
         return false;
     for (size_t i = 0; i < bytes / sizeof *devices; i++)
         any = any || takes_bitcode(real, devices[i]);
     return any;
 }
 
-enum sonde_value_missed sonde__cl_source_compile(const cl_icd_dispatch *real, cl_program program, cl_device_id device, const char *options, struct sonde_clang_made *out)
+static enum sonde_value_missed compile(const cl_icd_dispatch *real, cl_device_id device, const char *options, const char *text, size_t bytes, struct sonde_child_made *out)
 {
-    size_t bytes;
-    bool standard = false, known;
+    bool standard = false;
+    if (!sonde__clang_open())
+        return SONDE_VALUE_MISSED_CLANG;
+    struct words *w = sonde__pages_get(sizeof *w);
+    if (!w)
+        return SONDE_VALUE_MISSED_MEMORY;
+    bool known = add_device(w, real, device) && add_options(w, options, &standard);
+    if (!standard)
+        add(w, "-cl-std=CL1.2", "", 0, ""); /* clBuildProgram's own default */
+    known = known && !w->full && sonde__clang_compile(text, bytes, w->word, out);
+    sonde__pages_put(w, sizeof *w);
+    return known ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
+}
+
+enum sonde_value_missed sonde__cl_source_compile(const cl_icd_dispatch *real, cl_program program, cl_device_id device, const char *options, struct sonde_child_made *out)
+{
+    size_t bytes = 0, il_bytes = 0;
+    enum sonde_value_missed why = SONDE_VALUE_MISSED_BITCODE;
     if (strstr(options, "-cl-fast-relaxed-math") || strstr(options, "-cl-unsafe-math-optimizations"))
         return SONDE_VALUE_MISSED_ROUNDING;
-    char *text = takes_bitcode(real, device) ? text_of(real, program, &bytes) : NULL;
-    if (!text)
-        return SONDE_VALUE_MISSED_BITCODE;
-    enum sonde_value_missed why = sonde__clang_open() ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_CLANG;
-    struct words *w = why ? NULL : sonde__pages_get(sizeof *w);
-    if (!why && !w)
-        why = SONDE_VALUE_MISSED_MEMORY;
-    if (w) {
-        known = add_device(w, real, device) && add_options(w, options, &standard);
-        if (!standard)
-            add(w, "-cl-std=CL1.2", "", 0, ""); /* clBuildProgram's own default */
-        known = known && !w->full && sonde__clang_compile(text, bytes - 1, w->word, out); /* without the NUL */
-        why = known ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
-        sonde__pages_put(w, sizeof *w);
-    }
-    sonde__pages_put(text, bytes);
+    if (!takes_bitcode(real, device))
+        return why;
+    char *text = made_of(real, program, CL_PROGRAM_SOURCE, &bytes), *il = text ? NULL : made_of(real, program, CL_PROGRAM_IL, &il_bytes);
+    if (text)
+        why = compile(real, device, options, text, bytes - 1, out); /* without the NUL */
+    else if (il)
+        why = sonde__cl_il_translate(program, il, il_bytes, out);
+    if (text)
+        sonde__pages_put(text, bytes);
+    if (il)
+        sonde__pages_put(il, il_bytes);
     return why;
 }
 

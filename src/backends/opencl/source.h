@@ -1,7 +1,7 @@
-/* source.h - the LLVM bitcode of a program whose runtime hands out none, made of the program's source.
+/* source.h - the LLVM bitcode of a program whose runtime hands out none, made of what the program was made of.
  *
  * For runtimes that take SPIR (cl_khr_spir), which is LLVM bitcode: Intel's for CPUs. The program's text is compiled again, with its own
- * options, by the system's clang (instrument/clang.h), and with the extensions that the device says it has.
+ * options, by the system's clang (instrument/clang.h), and with the extensions that the device says it has; SPIR-V is translated (il.h).
  *
  * Threads: one at a time.
  */
@@ -12,8 +12,8 @@
 #include "instrument/llvm.h"
 #include "opencl.h"
 
-/* NONE: it was made. `options`: those of clBuildProgram. */
-enum sonde_value_missed sonde__cl_source_compile(const cl_icd_dispatch *real, cl_program program, cl_device_id device, const char *options, struct sonde_clang_made *out);
+/* NONE: it was made, of its source or its SPIR-V. `options`: those of clBuildProgram. */
+enum sonde_value_missed sonde__cl_source_compile(const cl_icd_dispatch *real, cl_program program, cl_device_id device, const char *options, struct sonde_child_made *out);
 /* May it be made, for a device of the program? */
 bool sonde__cl_source_any(const cl_icd_dispatch *real, cl_program program);
 

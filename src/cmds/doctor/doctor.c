@@ -168,6 +168,8 @@ static size_t check_opencl(struct doctor *d, const json_t *answer)
             doctor_put(d, "OpenCL on NVIDIA", DOCTOR_NOTE, "the driver is installed, but not its OpenCL part");
             doctor_package(d, "nvidia-opencl-icd", "xorg-x11-drv-nvidia-cuda-libs");
         }
+        if (devices)
+            doctor_check_compilers(d);
     }
     d->platforms = json_incref(json_object_get(answer, "platforms"));
     return devices;

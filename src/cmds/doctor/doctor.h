@@ -31,6 +31,11 @@ void doctor_try(struct doctor *d, const char *format, ...) __attribute__((format
 void doctor_package(struct doctor *d, const char *debian, const char *fedora);
 const char *doctor_text(const json_t *object, const char *key); /* "?" when there is none */
 
+/* ---- what --values needs of the system (compilers.c) --------------------------- */
+
+/* For OpenCL runtimes without LLVM bitcode of their own. */
+void doctor_check_compilers(struct doctor *d);
+
 /* ---- NVIDIA (nvidia.c) ------------------------------------------------------ */
 
 void doctor_check_nvidia(struct doctor *d, const json_t *answer);
