@@ -96,8 +96,8 @@ int main(int argc, char **argv)
     cl_uint count;
     cl_int status;
     FILE *f = argc == 2 ? fopen(argv[1], "r") : NULL;
-    const size_t bytes = f ? fread(source, 1, sizeof source - 1, f) : 0;
-    if (!bytes)
+    const size_t length = f ? fread(source, 1, sizeof source - 1, f) : 0;
+    if (!length)
         return 2;
     fclose(f);
     check(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
     cl_command_queue queue = clCreateCommandQueue(context, device, 0, &status);
     check(status, "clCreateCommandQueue");
     const bool is_il = strstr(argv[1], ".spv") != NULL;
-    cl_program program = is_il ? clCreateProgramWithIL(context, source, bytes, &status) : clCreateProgramWithSource(context, 1, &text, NULL, &status);
+    cl_program program = is_il ? clCreateProgramWithIL(context, source, length, &status) : clCreateProgramWithSource(context, 1, &text, NULL, &status);
     check(status, "the program");
     check(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
     check(clCreateKernelsInProgram(program, KERNELS_MAX, kernels, &count), "clCreateKernelsInProgram");
