@@ -21,6 +21,7 @@
 #include <sonde/error.h>
 
 #include "base/nearest.h"
+#include "base/option.h"
 #include "base/progress.h"
 
 /* The commands, in the order in which help shows them. */
@@ -39,39 +40,6 @@ enum {
     SONDE_EXIT_FAILED = 1, /* understood, but it could not be done */
     SONDE_EXIT_USAGE = 2,  /* the command line was not understood */
 };
-
-/* ---- options ----------------------------------------------------------- */
-
-enum sonde_option_type {
-    /* the field at `offset` is a ... */
-    SONDE_OPTION_FLAG,     /* int: set to `value` (1 when that is 0) */
-    SONDE_OPTION_INT,      /* int64_t, between low and high when these differ */
-    SONDE_OPTION_REAL,     /* double, between low and high when these differ */
-    SONDE_OPTION_SIZE,     /* uint64_t bytes; K, M, G and T are powers of 1,024 */
-    SONDE_OPTION_DURATION, /* uint64_t nanoseconds; us, ms, s (default), m, h; fractions allowed */
-    SONDE_OPTION_STRING,   /* const char *, pointing into argv */
-    SONDE_OPTION_CHOICE,   /* int: index into `choices` */
-};
-
-struct sonde_option {
-    const char *name;              /* long name without dashes; NULL ends the table */
-    char letter;                   /* short name, 0 = none */
-    enum sonde_option_type type;
-    const char *argument;          /* name of the argument in help: "DIR", "FILE", "SIZE"; NULL for flags */
-    size_t offset;                 /* of the field in the command's options struct */
-    const char *help;              /* one or two sentences, no final newline */
-    int value;                     /* FLAG: what to store */
-    int64_t low, high;             /* INT, REAL: range; SIZE: at least low, whole MiB */
-    const char *const *choices;    /* CHOICE: NULL-terminated */
-    const char *otherwise;         /* the value of --NAME alone: another one comes as --NAME=VALUE, never as the next word; may be NULL */
-    bool hidden;                   /* for tests: not in help */
-};
-
-/* May the next word be its value? */
-static inline bool sonde_option_takes_word(const struct sonde_option *o)
-{
-    return o->type != SONDE_OPTION_FLAG && !o->otherwise;
-}
 
 /* ---- commands ---------------------------------------------------------- */
 
@@ -132,10 +100,6 @@ enum {
     SONDE_PARSE_HELP = -2,
 };
 int sonde_options_parse(const struct sonde_command *command, int argc, char **argv, void *values);
-
-/* Number with unit, as options accept them. 0, or SONDE_EINVALID. */
-int sonde_parse_size(const char *text, uint64_t *bytes);
-int sonde_parse_duration(const char *text, uint64_t *ns);
 
 /* Help of one command, as `--help` prints it, or of a word of it. On a terminal of `columns`; 0: it is none. */
 void sonde_help_print(const struct sonde_command *command, int argc, char **argv, int columns);

@@ -102,7 +102,7 @@ void sonde_help_print(const struct sonde_command *command, int argc, char **argv
         fputc('\n', stdout);
     }
     puts("Options:");
-    for (const struct sonde_option *o = command->options; o && o->name; o++)
+    for (const struct sonde_option *o = command->options; o && o->name; o = sonde_option_next(o))
         if (!o->hidden)
             print_option(o, columns);
     print_option(&(const struct sonde_option){.letter = 'h', .name = "help", .help = "print this help"}, columns);

@@ -265,12 +265,3 @@ const struct sonde_row_work *sonde_names_launch(const struct sonde_process *p, u
     const struct sonde_row_work *w = work && work < p->work_count ? &p->works[work] : NULL;
     return w && (w->registers || w->occupancy) ? w : NULL;
 }
-
-size_t sonde_names_host_length(const char *name)
-{
-    size_t length = strlen(name);
-    for (int dashes = 0; length && dashes < 2;)
-        if (name[--length] == '-')
-            dashes++;
-    return length ? length : strlen(name);
-}

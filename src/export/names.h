@@ -73,7 +73,4 @@ char *sonde_names_work(const struct sonde_process *p, uint32_t work, enum sonde_
 /* The row of a launch whose registers, shared memory and occupancy are known; else NULL. */
 const struct sonde_row_work *sonde_names_launch(const struct sonde_process *p, uint32_t work);
 
-/* Length of the host part of a process directory's name "HOST-PID-N". */
-size_t sonde_names_host_length(const char *process_name);
-
 #endif

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/model/rank.h"
 #include "analyze/profile/object_model.h"
 #include "analyze/trace/trace.h"
 #include "base/utf8.h"
@@ -557,8 +558,8 @@ static void write_ledger(struct writer *w)
 static int64_t shift_of(const struct sonde_measurement *m, const struct sonde_process *p)
 {
     const struct sonde_process *first = &m->processes[0];
-    size_t length = sonde_names_host_length(p->name);
-    bool same = length == sonde_names_host_length(first->name) && memcmp(p->name, first->name, length) == 0;
+    size_t length = sonde_host_length(p->name);
+    bool same = length == sonde_host_length(first->name) && memcmp(p->name, first->name, length) == 0;
     if (same || !p->header.wall_offset_ns || !first->header.wall_offset_ns)
         return 0;
     return (int64_t)(p->header.wall_offset_ns - first->header.wall_offset_ns);

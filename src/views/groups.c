@@ -237,39 +237,48 @@ static void copy_cells(struct sonde_view_table *t, const struct sonde_process *p
     }
 }
 
-static const struct sonde_row_work *work_of(const struct sonde_query *q, const struct sonde_group *group)
+static const struct sonde_row_work *work_of(const struct sonde_process *p, uint32_t work)
 {
-    const struct sonde_process *p = &q->m->processes[group->work_process];
-    return group->work && group->work < p->work_count ? &p->works[group->work] : NULL;
+    return work && work < p->work_count ? &p->works[work] : NULL;
+}
+
+static bool is_launch(const struct sonde_row_work *w)
+{
+    return w && (w->registers || w->occupancy);
 }
 
 const struct sonde_row_work *sonde_launch_of(const struct sonde_query *q, const struct sonde_group *group)
 {
-    const struct sonde_row_work *w = work_of(q, group);
-    return w && (w->registers || w->occupancy) ? w : NULL;
+    const struct sonde_row_work *w = work_of(&q->m->processes[group->work_process], group->work);
+    return is_launch(w) ? w : NULL;
 }
 
-void sonde_cell_work(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group)
+void sonde_cell_work_of(struct sonde_view_table *t, const struct sonde_process *p, uint32_t work)
 {
-    const struct sonde_row_work *w = work_of(q, group);
+    const struct sonde_row_work *w = work_of(p, work);
     if (!w) {
         sonde_cell_unknown(t);
         return;
     }
-    struct sonde_view_table *work = sonde_cell_object(t);
-    sizes_cell(work, w->global, w->dims);
+    struct sonde_view_table *cells = sonde_cell_object(t);
+    sizes_cell(cells, w->global, w->dims);
     if (w->local[0])
-        sizes_cell(work, w->local, w->dims);
+        sizes_cell(cells, w->local, w->dims);
     else
-        sonde_cell_unknown(work);
-    if (sonde_launch_of(q, group))
-        launch_cells(work, w);
+        sonde_cell_unknown(cells);
+    if (is_launch(w))
+        launch_cells(cells, w);
     else
-        absent(work, 7);
+        absent(cells, 7);
     if (w->source || w->target)
-        copy_cells(work, &q->m->processes[group->work_process], w);
+        copy_cells(cells, p, w);
     else
-        absent(work, 4);
+        absent(cells, 4);
+}
+
+void sonde_cell_work(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group)
+{
+    sonde_cell_work_of(t, &q->m->processes[group->work_process], group->work);
 }
 
 static bool is_chosen(const struct sonde_groups *view, const struct sonde_group *group)

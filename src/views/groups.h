@@ -46,6 +46,8 @@ void sonde_cell_rate(struct sonde_view_table *t, const struct sonde_stat *stat);
 extern const struct sonde_view_columns sonde_queue_delay, sonde_work;
 void sonde_cell_queue_delay(struct sonde_view_table *t, const struct sonde_stat *stat);
 void sonde_cell_work(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group);
+/* The same of one operation, of a work of its process; 0: none. */
+void sonde_cell_work_of(struct sonde_view_table *t, const struct sonde_process *p, uint32_t work);
 /* The launch, where the runtime told what only some tell (registers, occupancy); else NULL. */
 const struct sonde_row_work *sonde_launch_of(const struct sonde_query *q, const struct sonde_group *group);
 

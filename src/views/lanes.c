@@ -4,9 +4,6 @@
  */
 #include "analyze/answers/lanes/lanes.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "analyze/answers/summary/caveats.h"
 #include "base/number.h"
 #include "groups.h"
@@ -44,37 +41,12 @@ static const struct sonde_view_column columns[] = {
 };
 static const struct sonde_view_columns lane_columns = SONDE_VIEW_COLUMNS("lanes", columns);
 
-/* The backend's own number where its name is one, else the queues of the process are counted: as in the exports. */
-static const char *queue_number(const struct sonde_process *p, uint32_t lane, char number[SONDE_NUMBER_MAX])
-{
-    const char *name = sonde_process_string(p, p->lanes[lane].name);
-    uint32_t count = 0;
-    if (strncmp(name, "queue ", 6) == 0)
-        return name + 6;
-    for (uint32_t i = 1; i <= lane; i++)
-        count += p->lanes[i].kind == SONDE_LANE_KIND_QUEUE;
-    snprintf(number, SONDE_NUMBER_MAX, "%u", count);
-    return number;
-}
-
 static void title_cell(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_lane_use *use)
 {
-    const struct sonde_process *p = &q->m->processes[use->process];
-    const struct sonde_row_lane *lane = &p->lanes[use->lane];
-    const char *name = sonde_process_string(p, lane->name);
     char count[SONDE_NUMBER_MAX];
     struct sonde_text title = {0};
     sonde_name_process_begin(q, &title, use->process);
-    if (lane->kind == SONDE_LANE_KIND_THREAD) {
-        sonde_text_format(&title, "thread %u", lane->tid);
-        if (lane->threads > 1)
-            sonde_text_format(&title, " and %u later", lane->threads - 1);
-    } else {
-        sonde_text_format(&title, "queue %s on ", queue_number(p, use->lane, count));
-        sonde_name_device_alone(q, &title, use->process, lane->device);
-    }
-    if (*name && (lane->kind == SONDE_LANE_KIND_THREAD || strncmp(name, "queue ", 6) != 0))
-        sonde_text_format(&title, " “%s”", name);
+    sonde_name_lane_alone(q, &title, use->process, use->lane);
     if (use->ranges)
         sonde_text_format(&title, ", %s range%s", sonde_number_count(count, use->ranges), use->ranges == 1 ? "" : "s");
     sonde_name_process_end(q, &title, use->process);

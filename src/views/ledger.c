@@ -497,7 +497,7 @@ static void process_row(struct sonde_view_table *t, const struct sonde_process *
     sonde_cell_int(t, wall > 0, wall);
     sonde_cell_int(t, true, sonde_process_seen(p));
     sonde_cell_int(t, true, p->header.ledger.done);
-    sonde_cell_int(t, true, p->damaged_chunks);
+    sonde_cell_int(t, true, __atomic_load_n(&p->damaged_chunks, __ATOMIC_RELAXED)); /* who reads the trace meanwhile may find more */
     struct sonde_view_table *list = sonde_cell_list(t);
     for (uint32_t i = 0; i < p->note_count; i++)
         if (p->notes[i].text[0])

@@ -349,6 +349,39 @@ void sonde_name_device(const struct sonde_query *q, struct sonde_text *out, uint
     sonde_name_process_end(q, out, process);
 }
 
+/* The backend's own number where its name is one, else the queues of the process are counted: as in the exports. */
+static void add_queue_number(struct sonde_text *out, const struct sonde_process *p, uint32_t lane)
+{
+    const char *name = sonde_process_string(p, p->lanes[lane].name);
+    uint32_t count = 0;
+    if (strncmp(name, "queue ", 6) == 0) {
+        sonde_text_add(out, name + 6);
+        return;
+    }
+    for (uint32_t i = 1; i <= lane; i++)
+        count += p->lanes[i].kind == SONDE_LANE_KIND_QUEUE;
+    sonde_text_format(out, "%u", count);
+}
+
+void sonde_name_lane_alone(const struct sonde_query *q, struct sonde_text *out, uint32_t process, uint32_t lane)
+{
+    const struct sonde_process *p = &q->m->processes[process];
+    const struct sonde_row_lane *row = &p->lanes[lane];
+    const char *name = sonde_process_string(p, row->name);
+    if (row->kind == SONDE_LANE_KIND_THREAD) {
+        sonde_text_format(out, "thread %u", row->tid);
+        if (row->threads > 1)
+            sonde_text_format(out, " and %u later", row->threads - 1);
+    } else {
+        sonde_text_add(out, "queue ");
+        add_queue_number(out, p, lane);
+        sonde_text_add(out, " on ");
+        sonde_name_device_alone(q, out, process, row->device);
+    }
+    if (*name && (row->kind == SONDE_LANE_KIND_THREAD || strncmp(name, "queue ", 6) != 0))
+        sonde_text_format(out, " “%s”", name);
+}
+
 const char *sonde_name_copy(const struct sonde_group *group)
 {
     const char *title = sonde_op_kind_title(group->op);

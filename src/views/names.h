@@ -47,6 +47,8 @@ void sonde_name_process(struct sonde_text *out, const struct sonde_process *p);
 void sonde_name_device(const struct sonde_query *q, struct sonde_text *out, uint32_t process, uint32_t device);
 /* The same, whoever uses it. */
 void sonde_name_device_alone(const struct sonde_query *q, struct sonde_text *out, uint32_t process, uint32_t device);
+/* "thread 4711 “worker”", "queue 7 on 0 NVIDIA H200", without its process. */
+void sonde_name_lane_alone(const struct sonde_query *q, struct sonde_text *out, uint32_t process, uint32_t lane);
 /* Around the name of something that a process has, where there are several processes: what tells it
  * from the others comes first, since cells are cut at their end. "rank 3: " ... " (host-4711-0)". */
 void sonde_name_process_begin(const struct sonde_query *q, struct sonde_text *out, uint32_t process);

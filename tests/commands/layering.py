@@ -46,7 +46,7 @@ MAY = {
     "analyze/answers/summary": "analyze/answers/blame analyze/profile analyze/symbols analyze/model analyze/trace format base",
     "views": "analyze format base",
     "export": "views analyze format base",
-    "serve": "export views analyze format base",
+    "serve": "views analyze format base",
     "monitor": "format base",
     "cmds": "monitor serve export views analyze format base",
     "cmds/record": "cmds analyze format base",
@@ -54,9 +54,9 @@ MAY = {
     "cmds/doctor": "cmds/record cmds analyze format base",
     "cmds/manual": "cmds/report cmds base",
 }
-# Rooms that are planned and stand empty: many ranks as one measurement; the viewer's server; the counters of a node. Who
-# makes one takes it from here.
-PLANNED = {"analyze/job", "serve", "monitor"}
+# Rooms that are planned and stand empty: many ranks as one measurement; the counters of a node. Who makes one takes it from
+# here.
+PLANNED = {"analyze/job", "monitor"}
 # A backend knows the agent by the backend ABI (which brings the kinds), what it may use inside a program, and nothing else.
 PUBLIC_FOR_BACKENDS = {"sonde/backend.h", "sonde/kinds.h"}
 # What runs inside somebody's program has its locks and its memory from src/guest.

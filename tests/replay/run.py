@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Play a capture under Sonde; its reports must say what they said, and must say, on the hardware.
 
-    run.py --sonde build/bin/sonde --programs DIR --work DIR NAME
+    run.py --sonde build/bin/sonde --ask build/tests/sonde-ask --programs DIR --work DIR NAME
 
 NAME is a file of data/, a case of tests/gpu/cases.py or torch_cases.py; or synthetic, made by synthetic.c; or again, which captures the
 synthetic one while it is played and then plays that.
@@ -13,7 +13,8 @@ import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "gpu"), os.path.join(HERE, "..", "report")]
+sys.path[:0] = [os.path.join(HERE, "..", "gpu"), os.path.join(HERE, "..", "report"), os.path.join(HERE, "..", "serve")]
+import asking  # noqa: E402
 import cases  # noqa: E402
 import harness  # noqa: E402
 import sums  # noqa: E402
@@ -103,7 +104,7 @@ CHECKS = {
 class Replay:
     def __init__(self, options):
         self.sonde, self.programs, self.work = os.path.abspath(options.sonde), os.path.abspath(options.programs), os.path.abspath(options.work)
-        self.failed = 0
+        self.ask, self.failed = os.path.abspath(options.ask), 0
         shutil.rmtree(self.work, ignore_errors=True)
         os.makedirs(self.work)
 
@@ -144,12 +145,14 @@ class Replay:
         cases.compare_numbers(self, case, m)
         for verdict in sums.verdicts(m.view, m.view("export")):
             self.check("", *verdict)
+        for difference in asking.differences(self.sonde, self.ask, m.path):
+            self.check("", "a view that is requested is what sonde report prints", False, difference)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name")
-    for option in ("--sonde", "--programs", "--work"):
+    for option in ("--sonde", "--ask", "--programs", "--work"):
         parser.add_argument(option, required=True)
     options = parser.parse_args()
     replay = Replay(options)

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 char *sonde_rank_text(const struct sonde_process *p, char out[SONDE_RANK_MAX])
 {
@@ -13,6 +14,15 @@ char *sonde_rank_text(const struct sonde_process *p, char out[SONDE_RANK_MAX])
     else if (h->rank)
         snprintf(out, SONDE_RANK_MAX, "rank %u", h->rank - 1);
     return out;
+}
+
+size_t sonde_host_length(const char *name)
+{
+    size_t length = strlen(name);
+    for (int dashes = 0; length && dashes < 2;)
+        if (name[--length] == '-')
+            dashes++;
+    return length ? length : strlen(name);
 }
 
 static void set(json_t *object, const char *key, bool known, uint32_t value)

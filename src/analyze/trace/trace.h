@@ -68,6 +68,18 @@ struct sonde_trace_stored {
 int sonde_trace_each(const struct sonde_process *p, const struct sonde_trace_stored *which,
                      int (*fn)(void *user, uint32_t lane, const void *row), void *user);
 
+/* ---- one row ------------------------------------------------------------------------------------ */
+
+struct sonde_trace_wanted { /* of what is not NULL all must be so */
+    enum sonde_table table;
+    uint32_t lane;
+    const uint64_t *number;      /* as the lane's chunks count their rows (reader.h) */
+    const uint64_t *at_ns;       /* when it began (sonde_row_lasts) */
+    const uint64_t *correlation; /* of OP and CALL */
+};
+/* The first of a lane's rows that is wanted into `row`, and its number. 0, SONDE_ENOTFOUND or SONDE_ENOMEM. */
+int sonde_trace_row(const struct sonde_process *p, const struct sonde_trace_wanted *wanted, void *row, uint64_t *number);
+
 /* ---- rows in order of time ------------------------------------------------------------------- */
 
 /* An operation; what its row has more of is left out to save memory. */

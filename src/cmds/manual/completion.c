@@ -45,11 +45,11 @@ static void put_values(const struct sonde_option *o)
 static void put_command(const struct sonde_command *c)
 {
     printf("_sonde_%s() {\n    case $before in\n", c->name);
-    for (const struct sonde_option *o = c->options; o && o->name; o++)
+    for (const struct sonde_option *o = c->options; o && o->name; o = sonde_option_next(o))
         if (!o->hidden && sonde_option_takes_word(o))
             put_values(o);
     fputs("    esac\n    if [[ $word == -* ]]; then\n        COMPREPLY=($(compgen -W \"", stdout);
-    for (const struct sonde_option *o = c->options; o && o->name; o++)
+    for (const struct sonde_option *o = c->options; o && o->name; o = sonde_option_next(o))
         if (!o->hidden)
             printf("--%s ", o->name);
     puts("--help\" -- \"$word\"))\n        return\n    fi");
@@ -82,7 +82,7 @@ static void put_command(const struct sonde_command *c)
 static void put_value_pattern(const struct sonde_command *c)
 {
     bool first = true;
-    for (const struct sonde_option *o = c->options; o && o->name; o++) {
+    for (const struct sonde_option *o = c->options; o && o->name; o = sonde_option_next(o)) {
         if (!sonde_option_takes_word(o))
             continue;
         printf("%s--%s", first ? "" : "|", o->name);

@@ -43,7 +43,7 @@ static void put_operands(const struct sonde_command *c)
     const char *word;
     if (c->operand == SONDE_OPERAND_PROGRAM) {
         printf("complete -c sonde -n '__sonde_in %s; or __sonde_program %s' -x -a '(__fish_complete_subcommand --fcs-skip=2 ", c->name, c->name);
-        for (const struct sonde_option *o = c->options; o && o->name; o++)
+        for (const struct sonde_option *o = c->options; o && o->name; o = sonde_option_next(o))
             if (sonde_option_takes_word(o))
                 printf(o->letter ? "--%s -%c " : "--%s ", o->name, o->letter);
         puts(")'");
@@ -67,7 +67,7 @@ static void put_functions(void)
           "    set -l takes",
           stdout);
     for (const struct sonde_command *const *c = sonde_commands; *c; c++)
-        for (const struct sonde_option *o = (*c)->options; (*c)->operand == SONDE_OPERAND_PROGRAM && o && o->name; o++)
+        for (const struct sonde_option *o = (*c)->options; (*c)->operand == SONDE_OPERAND_PROGRAM && o && o->name; o = sonde_option_next(o))
             if (sonde_option_takes_word(o))
                 printf(o->letter ? " --%s -%c" : " --%s", o->name, o->letter);
     puts("\n"
@@ -116,7 +116,7 @@ void sonde_completion_fish(void)
             put_quoted((*c)->summary);
             putchar('\n');
         }
-        for (const struct sonde_option *o = (*c)->options; o && o->name; o++)
+        for (const struct sonde_option *o = (*c)->options; o && o->name; o = sonde_option_next(o))
             if (!o->hidden)
                 put_option(*c, o);
         printf("complete -c sonde -n '__sonde_in %s' -l help -s h -d 'print this help'\n", (*c)->name);

@@ -107,7 +107,7 @@ void sonde_completion_zsh(void)
          "    local command=$words[2]\n    shift words\n    ((CURRENT--))\n    case $command in");
     for (const struct sonde_command *const *c = sonde_commands; *c; c++) {
         printf("    %s)\n        _arguments -S \\\n            '(- *)'{-h,--help}'[print this help]' \\\n", (*c)->name);
-        for (const struct sonde_option *o = (*c)->options; o && o->name; o++) {
+        for (const struct sonde_option *o = (*c)->options; o && o->name; o = sonde_option_next(o)) {
             if (!o->hidden)
                 put_spelling(o, false);
             if (!o->hidden && o->letter)

@@ -111,7 +111,7 @@ static void put_page(const struct sonde_command *c)
     put_line("\n.SH DESCRIPTION");
     put_paragraphs(c->description ? c->description : c->summary);
     put_line(".SH OPTIONS");
-    for (const struct sonde_option *o = c->options; o && o->name; o++)
+    for (const struct sonde_option *o = c->options; o && o->name; o = sonde_option_next(o))
         if (!o->hidden)
             put_option(o);
     put_option(&(const struct sonde_option){.letter = 'h', .name = "help", .help = "print this help"});

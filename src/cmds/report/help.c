@@ -4,40 +4,8 @@
 
 #include "cmds/command.h"
 #include "report.h"
-
-enum { MOST_TABLES = 64 };
-
-/* The tables of a view and then what they contain, each once. */
-struct found {
-    const struct sonde_view_columns *list[MOST_TABLES];
-    size_t count;
-};
-
-static bool is_bare(const struct sonde_view_columns *c)
-{
-    return c->count == 1 && !c->items[0].name && !c->items[0].title;
-}
-
-static void add(struct found *found, const struct sonde_view_columns *c)
-{
-    for (size_t i = 0; i < found->count; i++)
-        if (found->list[i] == c)
-            return;
-    if (found->count < MOST_TABLES && !is_bare(c))
-        found->list[found->count++] = c;
-}
-
-static struct found find_all(const struct sonde_view *view)
-{
-    struct found found = {.count = 0};
-    for (const struct sonde_view_columns *const *t = view->tables; *t; t++)
-        add(&found, *t);
-    for (size_t i = 0; i < found.count; i++)
-        for (size_t k = 0; k < found.list[i]->count; k++)
-            if (found.list[i]->items[k].of)
-                add(&found, found.list[i]->items[k].of);
-    return found;
-}
+#include "views/columns.h"
+#include "views/shown.h"
 
 static bool is_on_terminal(const struct sonde_view_columns *c)
 {
@@ -47,17 +15,12 @@ static bool is_on_terminal(const struct sonde_view_columns *c)
     return any;
 }
 
-static const char *title_of(const struct sonde_view_columns *c, size_t i)
-{
-    return c->items[i].title && !*c->items[i].title ? c->subject : c->items[i].title;
-}
-
 /* ---- help ------------------------------------------------------------------------------------ */
 
 static void print_column(const struct sonde_view_columns *c, size_t i, int columns)
 {
     const struct sonde_view_column *column = &c->items[i];
-    const char *title = title_of(c, i);
+    const char *title = sonde_view_title(c, i);
     char head[96];
     if (title && column->name)
         snprintf(head, sizeof head, "  %s (%s)", title, column->name);
@@ -70,7 +33,7 @@ static void print_options(const struct sonde_view *view, const struct sonde_opti
 {
     struct sonde_text text = {0};
     sonde_text_add(&text, "Options: --limit, --json, --color, --no-pager");
-    for (const struct sonde_option *o = options; o->name; o++)
+    for (const struct sonde_option *o = options; o->name; o = sonde_option_next(o))
         for (const char *const *name = view->options; name && *name; name++)
             if (strcmp(*name, o->name) == 0)
                 sonde_text_format(&text, ", --%s", o->name);
@@ -82,7 +45,7 @@ static void print_options(const struct sonde_view *view, const struct sonde_opti
 
 void report_help(const struct sonde_view *view, const struct sonde_option *options, int columns)
 {
-    const struct found found = find_all(view);
+    const struct sonde_view_tables found = sonde_view_tables(view);
     printf("Usage: sonde report [OPTION...] [DIR] %s\n\n", view->name);
     sonde_help_text(view->description ? view->description : view->summary, columns);
     fputc('\n', stdout);
@@ -122,11 +85,11 @@ static void print_markdown(const struct sonde_view_columns *c)
     puts("| Terminal | JSON | Is | Meaning |\n|---|---|---|---|");
     for (size_t i = 0; i < c->count; i++) {
         const struct sonde_view_column *column = &c->items[i];
-        const char *title = title_of(c, i), *name = column->name;
+        const char *title = sonde_view_title(c, i), *name = column->name;
         printf("| %s | %s%s%s | %s", title ? title : "", name ? "`" : "", name ? name : "", name ? "`" : "", form_of(column));
         if (column->unit)
             printf(", %s", column->unit);
-        if (column->of && is_bare(column->of))
+        if (column->of && sonde_view_is_bare(column->of))
             printf(column->of->items->kind == SONDE_CELL_BYTES ? " of %s" : " of %ss", form_of(column->of->items));
         else if (column->of)
             printf(": `%s`", column->of->name);
@@ -143,7 +106,7 @@ void report_help_page(void)
          "are in nanoseconds and shares from 0 to 1. Unknown is `-` on the terminal and `null` in JSON. "
          "In a map, an object in JSON, the first column names the second.\n");
     for (const struct sonde_view *const *v = sonde_views; *v; v++) {
-        const struct found found = find_all(*v);
+        const struct sonde_view_tables found = sonde_view_tables(*v);
         printf("## %s\n%s. JSON is %s.\n\n", (*v)->name, (*v)->summary, (*v)->single ? "one object" : "a list");
         for (size_t i = 0; i < found.count; i++) {
             printf("### %s: %s\n", (*v)->name, found.list[i]->name);

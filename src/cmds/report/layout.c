@@ -2,46 +2,26 @@
 #include <stdio.h>
 
 #include "report.h"
+#include "views/shown.h"
 
 /* Indented no further than names stay readable; deeper ones say how much deeper. */
-static void text_cell(struct table *out, const struct sonde_cell *cell, const struct report *r)
+static void add_depth(struct sonde_text *label, uint32_t depth, const struct report *r)
 {
     const uint32_t most = (uint32_t)r->columns / 8;
-    struct sonde_text label = {0};
-    for (uint32_t i = 0; i < cell->depth && i < most; i++)
-        sonde_text_add(&label, "  ");
-    if (cell->depth > most)
-        sonde_text_format(&label, "+%u ", cell->depth - most);
-    sonde_text_add(&label, cell->text);
-    table_cell(out, sonde_text_get(&label));
-    sonde_text_fini(&label);
+    for (uint32_t i = 0; i < depth && i < most; i++)
+        sonde_text_add(label, "  ");
+    if (depth > most)
+        sonde_text_format(label, "+%u ", depth - most);
 }
 
-static void number_cell(struct table *out, enum sonde_cell_kind kind, const struct sonde_cell *cell)
+static void add_cell(struct table *out, const struct sonde_view_column *column, const struct sonde_cell *cell, const struct report *r)
 {
-    const double value = cell->state == SONDE_CELL_INTEGER ? (double)cell->integer : cell->real;
-    char number[SONDE_ESTIMATE_MAX];
-    if (kind == SONDE_CELL_COUNT)
-        table_cell(out, sonde_number_count(number, cell->integer));
-    else if (kind == SONDE_CELL_TIME)
-        table_cell(out, sonde_number_estimate(number, value, cell->more));
-    else if (kind == SONDE_CELL_BYTES)
-        table_cell(out, sonde_number_bytes(number, value));
-    else if (kind == SONDE_CELL_SHARE)
-        table_cell(out, sonde_number_percent(number, cell->real, cell->more));
-    else if (kind == SONDE_CELL_NUMBER)
-        table_cell(out, sonde_number_plain(number, value));
-    else if (kind == SONDE_CELL_BOOLEAN)
-        table_cell(out, cell->integer ? "yes" : "no");
-    else {
-        snprintf(number, sizeof number, "%llu", (unsigned long long)cell->integer);
-        table_cell(out, number);
-    }
-}
-
-static bool is_shown(const struct sonde_view_table *t, size_t column)
-{
-    return t->columns->items[column].title && !(column < 64 && t->hidden >> column & 1);
+    struct sonde_text text = {0};
+    if (cell->state == SONDE_CELL_STRING)
+        add_depth(&text, cell->depth, r);
+    sonde_cell_show(column, cell, &text);
+    table_cell(out, sonde_text_get(&text));
+    sonde_text_fini(&text);
 }
 
 static void print_table(const struct report *r, const char *view, const struct sonde_view_table *t)
@@ -50,22 +30,16 @@ static void print_table(const struct report *r, const char *view, const struct s
     struct sonde_view_column *columns = calloc(t->columns->count, sizeof *columns);
     struct table out = {.columns = columns, .readable = t->readable};
     for (size_t i = 0; columns && i < t->columns->count; i++) {
-        if (!is_shown(t, i))
+        if (!sonde_view_shows(t, i))
             continue;
         struct sonde_view_column *c = &columns[out.column_count++];
         *c = t->columns->items[i];
-        c->title = *c->title ? c->title : t->columns->subject;
+        c->title = sonde_view_title(t->columns, i);
     }
     for (size_t i = 0; out.column_count && i < t->count; i++) {
         const size_t column = i % t->columns->count;
-        if (!is_shown(t, column))
-            continue;
-        if (t->cells[i].state <= SONDE_CELL_ABSENT)
-            table_cell(&out, "-");
-        else if (t->cells[i].state == SONDE_CELL_STRING)
-            text_cell(&out, &t->cells[i], r);
-        else
-            number_cell(&out, t->columns->items[column].kind, &t->cells[i]);
+        if (sonde_view_shows(t, column))
+            add_cell(&out, &t->columns->items[column], &t->cells[i], r);
     }
     if (out.column_count)
         table_print(&out, r);

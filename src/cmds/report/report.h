@@ -11,29 +11,17 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "base/vector.h"
+#include "views/question.h"
 #include "views/view.h"
 
-struct report_options { /* as they were given; -1 or NULL where not */
+struct report_options {
+    struct sonde_question question; /* first: the table of its options follows ours */
     int json, color, no_pager;
-    double min_percent;
-    int64_t limit, depth;
-    int shape;              /* profile: 1 + enum sonde_profile_shape, 0 not given */
-    int by;                 /* profile: enum sonde_profile_by */
-    int ids;
-    const char *metric, *derive, *sort, *root;
-    const char *from, *to, *lane; /* statistics */
-    double threshold;       /* values: in percent */
-    int64_t mantissa;       /* values: bits; -1: not given */
-    const char *object;     /* values */
-    int graph;
-    int64_t vertex;         /* -1: not given */
-    const char *important;
 };
 
 struct report {
     struct sonde_query q;    /* what is asked of the measurement */
     const char *word;        /* its path as a shell reads it, for commands that are suggested */
-    const struct report_options *options;
     int columns;             /* width of a table */
     bool colors;
 };
@@ -45,9 +33,6 @@ void report_lay_out(const struct report *r, const struct sonde_view *view, const
 struct sonde_option;
 void report_help(const struct sonde_view *view, const struct sonde_option *options, int columns);
 void report_help_page(void);
-
-/* Read the options of the view profile into `r` (columns.c). 0, or the exit status after a message. */
-int report_read_columns(struct report *r);
 
 /* ---- tables (table.c) ------------------------------------------------ */
 

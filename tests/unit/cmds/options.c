@@ -86,6 +86,26 @@ static void program_ends_options(void **state)
     assert_string_equal(words[0], "-prog");
 }
 
+static void tables_in_a_row(void **state)
+{
+    static const struct sonde_option first[] = {
+        {.name = "flag", .letter = 'f', .type = SONDE_OPTION_FLAG, .offset = AT(flag), .value = 5},
+        {.more = table},
+    };
+    struct sonde_command both = mixing;
+    const struct sonde_option *o = first;
+    struct values v;
+    int count = 0;
+    (void)state;
+    both.options = first;
+    assert_int_equal(parse(&both, "--flag -n 3 -t x a", &v), 1); /* of two of one name the first */
+    assert_true(v.flag == 5 && v.number == 3 && strcmp(v.text, "x") == 0);
+    assert_int_equal(parse(&both, "--flags", &v), SONDE_PARSE_ERROR);
+    for (; o->name; o = sonde_option_next(o))
+        count++;
+    assert_int_equal(count, 1 + (int)(sizeof table / sizeof *table) - 1);
+}
+
 static void mistakes(void **state)
 {
     static const char *const lines[] = {
@@ -214,6 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forms),
         cmocka_unit_test(program_ends_options),
+        cmocka_unit_test(tables_in_a_row),
         cmocka_unit_test(mistakes),
         cmocka_unit_test(operand_counts),
         cmocka_unit_test(units),
