@@ -40,6 +40,7 @@ MAY = {
     "analyze/answers/blame": "analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/critical": "analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/lanes": "analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
+    "analyze/answers/timeline": "analyze/answers/blame analyze/answers/lanes analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/memory": "analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/values": "analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/advice": "analyze/answers/blame analyze/answers/values analyze/profile analyze/model analyze/trace format base",
@@ -54,9 +55,9 @@ MAY = {
     "cmds/doctor": "cmds/record cmds analyze format base",
     "cmds/manual": "cmds/report cmds base",
 }
-# Rooms that are planned and stand empty: many ranks as one measurement; the viewer's server; the counters of a node. Who
+# Rooms that are planned and stand empty: many ranks as one measurement; the counters of a node. Who
 # makes one takes it from here.
-PLANNED = {"analyze/job", "serve", "monitor"}
+PLANNED = {"analyze/job", "monitor"}
 # A backend knows the agent by the backend ABI (which brings the kinds), what it may use inside a program, and nothing else.
 PUBLIC_FOR_BACKENDS = {"sonde/backend.h", "sonde/kinds.h"}
 # What runs inside somebody's program has its locks and its memory from src/guest.
