@@ -9,6 +9,7 @@
 #ifndef SONDE_SERVE_REQUEST_H
 #define SONDE_SERVE_REQUEST_H
 
+#include "analyze/answers/timeline/timeline.h"
 #include "base/option.h"
 #include "session.h"
 #include "views/query.h"
@@ -18,6 +19,7 @@ struct sonde_session {
     struct sonde_query query; /* the measurement, and of the question nothing: a request that asks a view takes a copy */
     char *path;
     struct sonde_text word;   /* the path as a shell reads it */
+    struct sonde_timeline *timeline;
 };
 
 struct sonde_problem {         /* why a request has no answer */
@@ -48,7 +50,9 @@ struct sonde_request {
     X(text)                  \
     X(run)                   \
     X(operation)             \
-    X(find)
+    X(find)                  \
+    X(timeline)              \
+    X(overview)
 
 #define X(name) extern const struct sonde_request sonde_request_##name;
 SONDE_REQUEST_MAP(X)

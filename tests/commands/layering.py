@@ -40,6 +40,7 @@ MAY = {
     "analyze/answers/blame": "analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/critical": "analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/lanes": "analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
+    "analyze/answers/timeline": "analyze/answers/blame analyze/answers/lanes analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/memory": "analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/values": "analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/advice": "analyze/answers/blame analyze/answers/values analyze/profile analyze/model analyze/trace format base",

@@ -20,6 +20,7 @@
 #include "analyze/answers/memory/objects.h"
 #include "analyze/answers/lanes/overlap.h"
 #include "analyze/answers/lanes/statistics.h"
+#include "analyze/answers/timeline/timeline.h"
 #include "analyze/model/totals.h"
 #include "analyze/metrics/profile_rows.h"
 
@@ -136,6 +137,35 @@ static void traces(const struct sonde_measurement *m, const struct sonde_profile
     sonde_advice_fini(&advices);
 }
 
+/* What is drawn of all lanes, and of parts of the run. */
+static void drawings(const struct sonde_measurement *m, const struct sonde_profile *profile)
+{
+    SONDE_VECTOR(struct sonde_lane_id) lanes = {0};
+    struct sonde_timeline *timeline = NULL;
+    struct sonde_overview overview = {0};
+    for (uint32_t i = 0; i < m->process_count; i++)
+        for (uint32_t lane = 1; lane < m->processes[i].lane_count && lanes.count < 100; lane++)
+            if (m->processes[i].lanes[lane].kind == SONDE_LANE_KIND_THREAD || m->processes[i].lanes[lane].kind == SONDE_LANE_KIND_QUEUE)
+                (void)sonde_vector_push(&lanes, (struct sonde_lane_id){i, lane});
+    require(sonde_timeline_create(m, profile, 1 << 20, &timeline) == 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct sonde_timeline_question question = {
+            .lanes = lanes.items,
+            .lane_count = lanes.count,
+            .to_ns = i == 2 ? UINT64_MAX : 0,
+            .pixels = i ? 50 : 2000,
+            .depth = i,
+        };
+        struct sonde_timeline_answer answer = {0};
+        (void)sonde_timeline_ask(timeline, &question, &answer, NULL);
+        sonde_timeline_answer_fini(&answer);
+    }
+    (void)sonde_overview_compute(m, 100, true, 0, &overview, NULL);
+    sonde_overview_fini(&overview);
+    sonde_timeline_destroy(timeline);
+    sonde_vector_fini(&lanes);
+}
+
 void fuzz_views(const struct sonde_measurement *m)
 {
     struct sonde_profile *profile = NULL;
@@ -148,6 +178,7 @@ void fuzz_views(const struct sonde_measurement *m)
     memory(m, profile);
     shapes(m, profile);
     traces(m, profile);
+    drawings(m, profile);
     sonde_caveats_fini(&caveats);
     sonde_totals_fini(&totals);
     sonde_profile_destroy(profile);

@@ -1,7 +1,6 @@
 /* recorded.c - see recorded.h. */
 #include "recorded.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "analyze/trace/trace.h"
@@ -117,4 +116,21 @@ size_t sonde_recorded_pause(const struct sonde_recorded *recorded, uint64_t at_n
             high = middle;
     }
     return low;
+}
+
+void sonde_recorded_divide(const struct sonde_recorded *recorded, uint64_t from_ns, uint64_t to_ns,
+                           void (*part)(void *user, uint64_t from_ns, uint64_t to_ns, bool paused), void *user)
+{
+    for (size_t i = sonde_recorded_pause(recorded, from_ns); i < recorded->pauses.count && from_ns < to_ns; i++) {
+        const struct sonde_pause *pause = &recorded->pauses.items[i];
+        uint64_t off = from_ns > pause->from_ns ? from_ns : pause->from_ns, on = to_ns < pause->to_ns ? to_ns : pause->to_ns;
+        off = to_ns < off ? to_ns : off;
+        if (off > from_ns)
+            part(user, from_ns, off, false);
+        if (on > off)
+            part(user, off, on, true);
+        from_ns = from_ns > on ? from_ns : on;
+    }
+    if (from_ns < to_ns)
+        part(user, from_ns, to_ns, false);
 }

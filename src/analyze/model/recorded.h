@@ -9,6 +9,8 @@
 #ifndef SONDE_ANALYZE_MODEL_RECORDED_H
 #define SONDE_ANALYZE_MODEL_RECORDED_H
 
+#include <stdbool.h>
+
 #include "base/vector.h"
 #include "format/reader.h"
 
@@ -31,6 +33,9 @@ void sonde_recorded_fini(struct sonde_recorded *recorded);
 uint64_t sonde_recorded_ns(const struct sonde_recorded *recorded);
 /* Number of the first pause that ends after `at_ns`; pauses.count: none. */
 size_t sonde_recorded_pause(const struct sonde_recorded *recorded, uint64_t at_ns);
+/* [from_ns, to_ns) in the parts in which recording was off, and those in which it was not, in order. */
+void sonde_recorded_divide(const struct sonde_recorded *recorded, uint64_t from_ns, uint64_t to_ns,
+                           void (*part)(void *user, uint64_t from_ns, uint64_t to_ns, bool paused), void *user);
 
 /* When the program began, on the process's axis, as far as it is known. */
 uint64_t sonde_process_begin(const struct sonde_process *p);

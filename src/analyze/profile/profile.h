@@ -104,6 +104,11 @@ uint32_t sonde_profile_place(const struct sonde_profile *profile, uint32_t node)
  * ("Routines" in docs/profile.md). */
 uint32_t sonde_profile_routine(const struct sonde_profile *profile, uint32_t leaf);
 
+/* Call paths cut at a depth: cut[node] is the frame at `depth` of the path to each node of the tree (1: the outermost;
+ * 0: the innermost), or the innermost where the path is shorter. Frames of the runtime are levels only where time counts
+ * for them (timed[node]), and those whose time counts for another routine are none. 0 or SONDE_ENOMEM. */
+int sonde_profile_cut(const struct sonde_profile *profile, uint32_t depth, const bool *timed, uint32_t *cut);
+
 /* Is it a function of the C library that a thread waited in? */
 bool sonde_is_wait(const struct sonde_profile *profile, uint32_t node);
 

@@ -163,6 +163,7 @@ struct sonde_trace_options {
      * not of markers, barriers and waits. Lanes that have nothing else are not in the trace. op_fields is ignored. */
     bool op_times;
     bool by_lane;             /* parts are lanes, by id; not with op_times */
+    const bool *lanes;        /* [lane id]: read only these; NULL: all */
     size_t state_bytes;       /* of a part's state, which is zero at first */
     uint32_t threads;         /* 0 = sonde_parallel_threads() */
     struct sonde_progress *progress; /* in rows; may be NULL */

@@ -51,24 +51,10 @@ struct scan {
     struct sonde_recorded recorded;
 };
 
-/* A lane's thread, or the threads that followed each other on it, as far as is known. */
-static struct sonde__lane_life life_of(const struct scan *s, uint32_t lane)
-{
-    const struct sonde_row_lane *row = &s->p->lanes[lane];
-    const bool main_thread = row->kind == SONDE_LANE_KIND_THREAD && row->tid == s->p->header.pid; /* it was there all the time */
-    return (struct sonde__lane_life){
-        .from_ns = !main_thread && row->start_ns > s->recorded.start_ns ? row->start_ns : s->recorded.start_ns,
-        .to_ns = row->end_ns ? row->end_ns : s->p->header.stop_ns,
-        .period_ns = sonde__sample_period(s->p),
-        .alive = s->alive[lane],
-        .recorded = &s->recorded,
-    };
-}
-
 static void add_lane(const struct scan *s, struct sonde__shares *to, const struct sonde_trace_lane *lane, uint64_t from_ns,
                      uint64_t to_ns)
 {
-    const struct sonde__lane_life life = life_of(s, lane->lane);
+    const struct sonde__life life = sonde__life_of(s->p, lane->lane, &s->alive[lane->lane], &s->recorded);
     if (s->p->lanes[lane->lane].kind == SONDE_LANE_KIND_QUEUE)
         sonde__queue_shares(to, lane, from_ns, to_ns, &life);
     else
@@ -369,26 +355,6 @@ static void fold(const struct collector *c)
     }
 }
 
-/* Runtime frames are not levels, unless time counts for them. */
-static bool is_hidden(const struct collector *c, uint32_t node)
-{
-    const struct sonde_cct_node *n = &c->profile->nodes.items[node];
-    const struct sum *sum = &c->nodes[node];
-    return n->kind == SONDE_FRAME_NATIVE && n->origin == SONDE_ORIGIN_RUNTIME && sum->queue_ns + sum->thread_ns == 0;
-}
-
-/* cut[node]: the frame at the depth, or the innermost where the path is shorter. */
-static void cut_paths(const struct collector *c, uint32_t *cut, uint32_t *depth)
-{
-    const struct sonde_cct_node *nodes = c->profile->nodes.items;
-    for (uint32_t i = 1; i < c->profile->nodes.count; i++) {
-        bool level = !is_hidden(c, i) && sonde_profile_routine(c->profile, i) == i;
-        bool deeper = c->config->depth && depth[nodes[i].parent] >= c->config->depth;
-        depth[i] = depth[nodes[i].parent] + level;
-        cut[i] = level && !deeper ? i : cut[nodes[i].parent];
-    }
-}
-
 static int by_time(const void *left, const void *right)
 {
     const struct sonde_share *a = left, *b = right;
@@ -479,17 +445,19 @@ static int finish(struct collector *c)
 {
     const size_t count = c->profile->nodes.count;
     struct sonde__rows_maker v = {.profile = c->profile, .nodes = count, .entity = calloc(count, sizeof *v.entity)};
-    uint32_t *cut = calloc(count, sizeof *cut), *depth = calloc(count, sizeof *depth);
-    int rc = v.entity && cut && depth ? sonde__rows_entities(&v, SONDE_BY_FUNCTION) : SONDE_ENOMEM;
-    if (!rc) {
+    uint32_t *cut = calloc(count, sizeof *cut);
+    bool *timed = calloc(count, sizeof *timed);
+    int rc = v.entity && cut && timed ? sonde__rows_entities(&v, SONDE_BY_FUNCTION) : SONDE_ENOMEM;
+    if (!rc)
         fold(c);
-        cut_paths(c, cut, depth);
-        rc = make_rows(c, &v, cut);
-    }
+    for (size_t i = 0; i < count && !rc; i++)
+        timed[i] = c->nodes[i].queue_ns + c->nodes[i].thread_ns > 0;
+    rc = rc ? rc : sonde_profile_cut(c->profile, c->config->depth, timed, cut);
+    rc = rc ? rc : make_rows(c, &v, cut);
     if (!rc && c->out->rows.count)
         qsort(c->out->rows.items, c->out->rows.count, sizeof *c->out->rows.items, by_time);
     free(cut);
-    free(depth);
+    free(timed);
     free(v.entity);
     sonde_vector_fini(&v.entities);
     sonde_map_fini(&v.by_key);

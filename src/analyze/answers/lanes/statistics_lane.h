@@ -3,9 +3,7 @@
 #ifndef SONDE_ANALYZE_ANSWERS_LANES_STATISTICS_LANE_H
 #define SONDE_ANALYZE_ANSWERS_LANES_STATISTICS_LANE_H
 
-#include "analyze/model/recorded.h"
-#include "analyze/samples/gaps.h"
-#include "analyze/trace/trace.h"
+#include "analyze/samples/activity.h"
 #include "statistics.h"
 
 /* Time by calling context node of a process, of one part of its trace. Ready when zeroed. */
@@ -15,13 +13,12 @@ struct sonde__shares {
     double other[2][SONDE_SHARE_COUNT]; /* [thread][kind] */
     uint64_t no_times;
     SONDE_VECTOR(struct sonde__running) heap; /* scratch of queues */
-    SONDE_VECTOR(struct sonde__open_call) open; /* scratch of threads */
     struct sonde__gathered gathered;            /* samples outside of calls */
     SONDE_VECTOR(struct sonde__around_share) around; /* time outside of calls around samples */
     struct sonde_map by_around;                 /* pair << 32 | node -> index */
     SONDE_VECTOR(double) left;                  /* [pair]: time outside of calls that no sample reaches */
-    sonde__pieces pieces;
-    sonde__gap_samples samples;
+    uint32_t pair;                              /* scratch of threads: of the gap that is looked at */
+    struct sonde__walk walk;                    /* scratch of threads */
     int rc;                                     /* ENOMEM */
 };
 struct sonde__node_share {
@@ -37,22 +34,11 @@ struct sonde__running {
     double before;
     uint32_t node;
 };
-struct sonde__open_call {
-    uint64_t leave_ns;
-    const struct sonde_row_call *call;
-};
-
-struct sonde__lane_life {
-    uint64_t from_ns, to_ns, period_ns; /* of a thread; period 0: not sampled */
-    struct sonde__alive alive;          /* when what it did can be told from samples */
-    const struct sonde_recorded *recorded;
-};
-
 /* Add what the lane did in [from_ns, to_ns). */
 void sonde__queue_shares(struct sonde__shares *s, const struct sonde_trace_lane *lane, uint64_t from_ns, uint64_t to_ns,
-                         const struct sonde__lane_life *life);
+                         const struct sonde__life *life);
 void sonde__thread_shares(struct sonde__shares *s, const struct sonde_trace_lane *lane, uint64_t from_ns, uint64_t to_ns,
-                          const struct sonde__lane_life *life);
+                          const struct sonde__life *life);
 void sonde__shares_fini(struct sonde__shares *s);
 
 #endif

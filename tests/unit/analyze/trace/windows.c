@@ -480,6 +480,34 @@ static int count_lane(void *user, const struct sonde_trace_window *w)
     return 0;
 }
 
+/* Those that are asked for, and no chunk of another one. */
+static void some_lanes(void **state)
+{
+    const struct sonde_process *p = &measurement->processes[0];
+    struct sonde_trace_extent *ops = sonde_trace_extents(p, SONDE_READ_OPS), *calls = sonde_trace_extents(p, SONDE_READ_CALLS);
+    bool *wanted = calloc(p->lane_count, sizeof *wanted);
+    const uint32_t queue = truth->ops[7].lane, thread = truth->calls[7].lane;
+    const struct sonde_trace_options options = {
+        .tables = SONDE_READ_OPS | SONDE_READ_CALLS, .by_lane = true, .lanes = wanted, .state_bytes = sizeof(struct lane_rows)};
+    struct sonde_trace_reader trace = {0};
+    (void)state;
+    wanted[queue] = wanted[thread] = true;
+    assert_int_equal(sonde_trace_open(p, &options, &trace), 0);
+    assert_int_equal(trace.part_count, 2);
+    assert_int_equal(trace.rows, ops[queue].rows + calls[thread].rows);
+    assert_int_equal(sonde_trace_read(&trace, count_lane, NULL), 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct lane_rows *rows = sonde_trace_state(&trace, i);
+        assert_true(wanted[rows->lane]);
+        assert_int_equal(rows->ops, ops[rows->lane].rows);
+        assert_int_equal(rows->calls, calls[rows->lane].rows);
+    }
+    sonde_trace_close(&trace);
+    free(wanted);
+    free(ops);
+    free(calls);
+}
+
 /* Every lane is a part, and each of its rows begins in one of its windows, in order. */
 static void lane_by_lane(void **state)
 {
@@ -624,6 +652,7 @@ int main(void)
         cmocka_unit_test(times_alone),
         cmocka_unit_test(lanes_in_any_order),
         cmocka_unit_test(lane_by_lane),
+        cmocka_unit_test(some_lanes),
         cmocka_unit_test(every_field_of_every_row),
         cmocka_unit_test(a_function_can_stop),
         cmocka_unit_test(nothing_is_one_window),
