@@ -19,6 +19,7 @@
 #define FREE_REGISTERS 64u /* of a thread: blocks of any size may have as many */
 #define SMALL_ITEMS    1000u
 #define NAN_BITS     0x7fc00000u
+#define NAN_TARGET   80u /* min.NaN: PTX ISA 9.7.3.11, sm_80 and later */
 
 /* ---- text ---------------------------------------------------------------------------------------- */
 
@@ -291,16 +292,27 @@ bool sonde__ptx_is_once(const struct copy *c, const struct sonde_ptx_access *a)
     return c->plan & SONDE_PLAN_COUNTS && !(a->flags & SONDE_PTX_IN_LOOP) && !(c->f->flags & SONDE_PTX_BRANCHES);
 }
 
+/* The least float is NaN once one of them was: min.NaN sees to it, or a flag beside it (%sonde_o), where there is no such instruction. */
+static bool has_flag(const struct copy *c, const struct sonde_ptx_access *a)
+{
+    return sonde__ptx_is_real(a) && a->element_bytes < 8 && c->p->target < NAN_TARGET;
+}
+
+static bool has_bits(const struct sonde_ptx_access *a)
+{
+    return sonde__ptx_is_real(a) && a->element_bytes == 8;
+}
+
 /* The least and the most of a number and NaN are the number (PTX ISA 9.7.3.11), but for min.NaN. */
 static void put_start(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
     const unsigned wide = a->element_bytes == 8 ? 64 : 32;
     say(c->out, ".reg .%c%u %%sonde_l%u, %%sonde_h%u;\n", sonde__ptx_is_real(a) ? 'f' : 's', wide, k, k);
-    if (sonde__ptx_has_bits(a) || sonde__ptx_has_flag(c, a))
+    if (has_bits(a) || has_flag(c, a))
         say(c->out, ".reg .b%u %%sonde_o%u;\nmov.b%u %%sonde_o%u, 0;\n", wide, k, wide, k);
     if (sonde__ptx_is_once(c, a))
         return;
-    if (sonde__ptx_has_bits(a))
+    if (has_bits(a))
         say(c->out, "mov.f64 %%sonde_l%u, 0d7FF8000000000000;\nmov.f64 %%sonde_h%u, 0d7FF8000000000000;\n", k, k);
     else if (sonde__ptx_is_real(a))
         say(c->out, "mov.f32 %%sonde_l%u, 0f7F800000;\nmov.f32 %%sonde_h%u, 0f7FC00000;\n", k, k);
@@ -344,7 +356,7 @@ static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_
     const bool wide = a->element_bytes == 8;
     uint32_t at = a->values.at;
     const char *real = wide ? "%sonde_wf" : "%sonde_vf", *whole = wide ? "%sonde_w" : "%sonde_vs";
-    const char *number = sonde__ptx_is_real(a) ? real : whole, *nan = sonde__ptx_is_real(a) && !wide && !sonde__ptx_has_flag(c, a) ? ".NaN" : "";
+    const char *number = sonde__ptx_is_real(a) ? real : whole, *nan = sonde__ptx_is_real(a) && !wide && !has_flag(c, a) ? ".NaN" : "";
     const char type = sonde__ptx_is_real(a) ? 'f' : 's';
     const unsigned width = wide ? 64 : 32;
     uint32_t element = 0;
@@ -354,9 +366,9 @@ static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_
             continue;
         put_element(c, a, s);
         sonde__ptx_guess_element(c, a, k, element);
-        if (sonde__ptx_has_bits(a))
+        if (has_bits(a))
             say(c->out, "or.b64 %%sonde_o%u, %%sonde_o%u, %%sonde_w;\n", k, k);
-        if (sonde__ptx_has_flag(c, a))
+        if (has_flag(c, a))
             say(c->out, "setp.nan.f32 %%sonde_any, %s, %s;\n@%%sonde_any mov.b32 %%sonde_o%u, 1;\n", real, real, k);
         if (any)
             say(c->out, "min%s.%c%u %%sonde_l%u, %%sonde_l%u, %s;\nmax.%c%u %%sonde_h%u, %%sonde_h%u, %s;\n", nan, type, width, k, k, number, type, width, k, k, number);
@@ -364,6 +376,151 @@ static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_
             say(c->out, "mov.%c%u %%sonde_l%u, %s;\nmov.%c%u %%sonde_h%u, %s;\n", type, width, k, number, type, width, k, number);
         any = true;
     }
+}
+
+/* The least (`letter` l) or the most (h) to `word`. A float becomes an integer that is ordered as floats are: sonde__plan_ordered. */
+static void put_number(struct copy *c, const struct sonde_ptx_access *a, char letter, uint32_t k, const char *word)
+{
+    const unsigned wide = a->element_bytes == 8 ? 64 : 32;
+    const char *rest = wide == 64 ? "0x7FFFFFFFFFFFFFFF" : "0x7FFFFFFF", *spare = wide == 64 ? "%sonde_w" : "%sonde_v";
+    say(c->out, "mov.b%u %s, %%sonde_%c%u;\n", wide, word, letter, k);
+    if (sonde__ptx_is_real(a))
+        say(c->out, "shr.s%u %s, %s, %u;\nand.b%u %s, %s, %s;\nxor.b%u %s, %s, %s;\n", wide, spare, word, wide - 1, wide, spare, spare, rest, wide, word, word, spare);
+}
+
+/* Both. Where there were NaNs alone, or nothing, there is no most, and no least; of floats that are not doubles, the least is
+ * INT32_MIN where one was NaN. */
+static void put_numbers(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, const char *least, const char *most)
+{
+    const unsigned wide = a->element_bytes == 8 ? 64 : 32;
+    put_number(c, a, 'l', k, least);
+    put_number(c, a, 'h', k, most);
+    if (!sonde__ptx_is_real(a))
+        return;
+    say(c->out, "setp.nan.f%u %%sonde_any, %%sonde_h%u, %%sonde_h%u;\n@%%sonde_any mov.b%u %s, %s;\n@%%sonde_any mov.b%u %s, %s;\n", wide, k, k, wide, least,
+        wide == 64 ? "0x7FFFFFFFFFFFFFFF" : "0x7FFFFFFF", wide, most, wide == 64 ? "0x8000000000000000" : "0x80000000");
+    if (has_bits(a))
+        return;
+    if (has_flag(c, a))
+        say(c->out, "setp.ne.u32 %%sonde_any, %%sonde_o%u, 0;\n", k);
+    else
+        say(c->out, "setp.nan.f32 %%sonde_any, %%sonde_l%u, %%sonde_l%u;\n", k, k);
+    say(c->out, "@%%sonde_any mov.b32 %s, 0x80000000;\n", least);
+}
+
+static size_t place_of(const struct copy *c, uint32_t k)
+{
+    const struct sonde_plan plan = sonde__ptx_plan(c->f, c->plan);
+    return sonde__plan_counts(&plan) + k * sizeof(struct sonde_plan_values);
+}
+
+static bool is_narrow_real(const struct sonde_ptx_access *a)
+{
+    return sonde__ptx_is_real(a) && a->element_bytes < 8;
+}
+
+/* Has the access something to add to its words, read as `load` does? Then %sonde_any. */
+static void put_news(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, const char *load)
+{
+    const size_t at = place_of(c, k);
+    if (a->element_bytes == 8) {
+        put_numbers(c, a, k, "%sonde_n0", "%sonde_n1");
+        say(c->out, "%s.v2.b64 {%%sonde_y0, %%sonde_y1}, [%%sonde_p+%zu];\n", load, at + offsetof(struct sonde_plan_values, least));
+        say(c->out, "setp.lt.s64 %%sonde_any, %%sonde_n0, %%sonde_y0;\nsetp.gt.or.s64 %%sonde_any, %%sonde_n1, %%sonde_y1, %%sonde_any;\n");
+    } else {
+        put_numbers(c, a, k, "%sonde_q0", "%sonde_q1");
+        say(c->out, "%s.v2.b32 {%%sonde_x0, %%sonde_x1}, [%%sonde_p+%zu];\n", load, at);
+        say(c->out, "setp.lt.s32 %%sonde_any, %%sonde_q0, %%sonde_x0;\nsetp.gt.or.s32 %%sonde_any, %%sonde_q1, %%sonde_x1, %%sonde_any;\n");
+    }
+    if (has_bits(a))
+        say(c->out, "%s.b64 %%sonde_y0, [%%sonde_p+%zu];\nnot.b64 %%sonde_y0, %%sonde_y0;\nand.b64 %%sonde_y0, %%sonde_y0, %%sonde_o%u;\n"
+                    "setp.ne.or.b64 %%sonde_any, %%sonde_y0, 0, %%sonde_any;\n",
+            load, at + offsetof(struct sonde_plan_values, any), k);
+}
+
+/* The same at less cost, perhaps too often: of floats whether one is NaN or not between those that are known. What was never executed has
+ * nothing, unless it is_once. */
+static void put_look(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
+{
+    if (!is_narrow_real(a)) {
+        put_news(c, a, k, "ld.global");
+        return;
+    }
+    say(c->out, "ld.global.v2.f32 {%%sonde_xf0, %%sonde_xf1}, [%%sonde_p+%zu];\n", place_of(c, k) + offsetof(struct sonde_ptx_narrow, low));
+    say(c->out, "setp.ltu.f32 %%sonde_any, %%sonde_l%u, %%sonde_xf0;\nsetp.gt.or.f32 %%sonde_any, %%sonde_h%u, %%sonde_xf1, %%sonde_any;\n", k, k);
+    if (has_flag(c, a))
+        say(c->out, "setp.ne.or.u32 %%sonde_any, %%sonde_o%u, 0, %%sonde_any;\n", k);
+}
+
+/* What %sonde_x has, if it has anything, as floats: an integer below all of them is no number. Others may write at the same time, and
+ * the last one stays: it is never more than what is there. Of the warps that come here one in 16 writes, and of its lanes one: where the
+ * most grows with each warp, as where numbers ascend, more would wait for each other. */
+static void put_known(struct copy *c, uint32_t k)
+{
+    say(c->out, "mov.u32 %%sonde_v, %%clock;\nand.b32 %%sonde_v, %%sonde_v, 240;\n");
+    if (c->p->target >= SONDE_PTX_REDUX_TARGET)
+        say(c->out, "activemask.b32 %%sonde_vs;\nmov.u32 %%sonde_q0, %%lanemask_lt;\nand.b32 %%sonde_vs, %%sonde_vs, %%sonde_q0;\nor.b32 %%sonde_v, %%sonde_v, %%sonde_vs;\n");
+    say(c->out, "setp.ne.u32 %%sonde_any, %%sonde_v, 0;\nsetp.eq.or.s32 %%sonde_any, %%sonde_x0, 0x7FFFFFFF, %%sonde_any;\n@%%sonde_any bra $sonde_seen%u;\n", k);
+    for (unsigned n = 0; n < 2; n++) {
+        say(c->out, "setp.eq.s32 %%sonde_any, %%sonde_x%u, 0x80000000;\nshr.s32 %%sonde_v, %%sonde_x%u, 31;\nand.b32 %%sonde_v, %%sonde_v, 0x7FFFFFFF;\n", n, n);
+        say(c->out, "xor.b32 %%sonde_x%u, %%sonde_x%u, %%sonde_v;\n@%%sonde_any mov.b32 %%sonde_x%u, 0xFF800000;\n", n, n, n);
+    }
+    say(c->out, "mov.b64 %%sonde_w, {%%sonde_x0, %%sonde_x1};\n%s.b64 [%%sonde_p+%zu], %%sonde_w;\n$sonde_seen%u:\n",
+        c->p->target >= SONDE_PTX_RELAXED_TARGET ? "st.relaxed.gpu.global" : "st.volatile.global", place_of(c, k) + offsetof(struct sonde_ptx_narrow, low), k);
+}
+
+static void put_result(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
+{
+    const bool wide = a->element_bytes == 8;
+    const size_t least = place_of(c, k) + (wide ? offsetof(struct sonde_plan_values, least) : 0);
+    const unsigned bits = wide ? 64 : 32;
+    const char *n = wide ? "n" : "q";
+    put_news(c, a, k, sonde__ptx_shared_load(c));
+    if (sonde__ptx_is_once(c, a))
+        say(c->out, "setp.ne.and.u32 %%sonde_any, %%sonde_c%u, 0, %%sonde_any;\n", a->block);
+    if (is_narrow_real(a)) /* what is known to have been found, with this or without it */
+        say(c->out, "min.s32 %%sonde_v, %%sonde_q0, %%sonde_x0;\nmax.s32 %%sonde_vs, %%sonde_q1, %%sonde_x1;\n"
+                    "selp.b32 %%sonde_x0, %%sonde_v, %%sonde_x0, %%sonde_any;\nselp.b32 %%sonde_x1, %%sonde_vs, %%sonde_x1, %%sonde_any;\n");
+    say(c->out, "@!%%sonde_any bra $sonde_none%u;\n", k);
+    if (has_bits(a))
+        say(c->out, "red.global.or.b64 [%%sonde_p+%zu], %%sonde_o%u;\n", place_of(c, k) + offsetof(struct sonde_plan_values, any), k);
+    say(c->out, "red.global.min.s%u [%%sonde_p+%zu], %%sonde_%s0;\nred.global.max.s%u [%%sonde_p+%zu], %%sonde_%s1;\n", bits, least, n, bits, least + bits / 8, n);
+    say(c->out, "$sonde_none%u:\n", k);
+    if (is_narrow_real(a))
+        put_known(c, k);
+}
+
+/* Has one of the accesses of the block that begins with `k` something to add? Then %sonde_news, too. Returns the next block's first. */
+static uint32_t put_looks(struct copy *c, uint32_t k)
+{
+    const struct sonde_ptx_access *a = &c->p->accesses[c->f->first_access];
+    const uint32_t first = k;
+    bool any = false;
+    for (; k < c->f->accesses && a[k].block == a[first].block; k++)
+        if (sonde__ptx_has_values(c, &a[k])) {
+            put_look(c, &a[k], k);
+            say(c->out, any ? "or.pred %%sonde_some, %%sonde_some, %%sonde_any;\n" : "mov.pred %%sonde_some, %%sonde_any;\n");
+            any = true;
+        }
+    if (any && sonde__ptx_is_once(c, &a[first]))
+        say(c->out, "setp.ne.and.u32 %%sonde_some, %%sonde_c%u, 0, %%sonde_some;\n", a[first].block);
+    if (any)
+        say(c->out, "or.pred %%sonde_news, %%sonde_news, %%sonde_some;\n");
+    return k;
+}
+
+/* Words go one way only: whoever has nothing to add sees it in the multiprocessor's cache, though what is there may be old. That is
+ * nearly everybody: one look at all of them, without a branch between. */
+static void put_results(struct copy *c)
+{
+    say(c->out, ".reg .pred %%sonde_some;\n.reg .f32 %%sonde_xf<2>;\nsetp.ne.u32 %%sonde_news, %%sonde_m, %%sonde_m;\n");
+    for (uint32_t k = 0; k < c->f->accesses;)
+        k = put_looks(c, k);
+    say(c->out, "@!%%sonde_news bra $sonde_known;\n");
+    for (uint32_t k = 0; k < c->f->accesses; k++)
+        if (sonde__ptx_has_values(c, &c->p->accesses[c->f->first_access + k]))
+            put_result(c, &c->p->accesses[c->f->first_access + k], k);
+    say(c->out, "$sonde_known:\n");
 }
 
 /* ---- the host's side ------------------------------------------------------------------------------------------------ */
@@ -426,7 +583,7 @@ static uint32_t registers_of(const struct copy *c)
     for (uint32_t k = 0; k < c->f->accesses; k++) {
         const struct sonde_ptx_access *a = &c->p->accesses[c->f->first_access + k];
         if (sonde__ptx_has_values(c, a))
-            count += (sonde__ptx_is_once(c, a) && a->elements == 1 ? 1 : 2) * (a->element_bytes == 8 ? 2 : 1) + (sonde__ptx_has_bits(a) ? 2 : 0);
+            count += (sonde__ptx_is_once(c, a) && a->elements == 1 ? 1 : 2) * (a->element_bytes == 8 ? 2 : 1) + (has_bits(a) ? 2 : 0);
     }
     return count;
 }
@@ -555,7 +712,7 @@ static void put_epilogue(struct copy *c)
         put_counts(c);
     sonde__ptx_guess_found(c);
     if (c->plan & SONDE_PLAN_VALUES)
-        sonde__ptx_results(c);
+        put_results(c);
     sonde__ptx_guess_end(c);
     say(c->out, "ret;\n");
 }

@@ -11,7 +11,6 @@
 #define SONDE_PTX_REGISTERS_MAX 64u /* declarations in a function: nvcc makes one for each type */
 #define SONDE_PTX_SCOPES_MAX    16u /* braces in braces */
 #define SONDE_PTX_RELAXED_TARGET 70u /* ld.relaxed */
-#define SONDE_PTX_NAN_TARGET     80u /* min.NaN: PTX ISA 9.7.3.11, sm_80 and later */
 #define SONDE_PTX_REDUX_TARGET   80u /* redux.sync: PTX ISA 9.7.9.23, sm_80 and later */
 
 struct registers {
@@ -58,17 +57,6 @@ static inline bool sonde__ptx_is_real(const struct sonde_ptx_access *a)
     return a->type == SONDE_PTX_FLOAT;
 }
 
-/* The least float is NaN once one of them was: min.NaN sees to it, or a flag beside it (%sonde_o), where there is no such instruction. */
-static inline bool sonde__ptx_has_flag(const struct copy *c, const struct sonde_ptx_access *a)
-{
-    return sonde__ptx_is_real(a) && a->element_bytes < 8 && c->p->target < SONDE_PTX_NAN_TARGET;
-}
-
-static inline bool sonde__ptx_has_bits(const struct sonde_ptx_access *a)
-{
-    return sonde__ptx_is_real(a) && a->element_bytes == 8;
-}
-
 /* How memory is read that others write meanwhile. */
 static inline const char *sonde__ptx_shared_load(const struct copy *c)
 {
@@ -84,9 +72,6 @@ bool sonde__ptx_is_once(const struct copy *c, const struct sonde_ptx_access *a);
 void sonde__ptx_lanes(struct copy *c);
 void sonde__ptx_sum(struct copy *c, const char *what, size_t at);
 #define SONDE_PTX_OWN "or.b32 %%sonde_lo, %%sonde_lo, %%sonde_below;\ncvt.u64.u32 %%sonde_n, %%sonde_lo;\n"
-
-/* Behind the counts: what the values were (rewrite_results.c). */
-void sonde__ptx_results(struct copy *c);
 
 /* ---- guesses (rewrite_guess.c); all do nothing where there is none ---- */
 
