@@ -24,7 +24,7 @@
 #include "base/text.h"
 #include "base/vector.h"
 
-#define SONDE_COLUMNS_TYPE "application/octet-stream" /* of such an answer */
+#define SONDE_PACKED_MEDIA_TYPE "application/octet-stream" /* of such an answer */
 
 #define SONDE_PACKED_MAGIC "SNDCOLS1"
 

@@ -279,7 +279,7 @@ static int answer_timeline(const struct sonde_session *session, const char *argu
                            struct sonde_problem *problem)
 {
     (void)argument;
-    out->type = SONDE_COLUMNS_TYPE;
+    out->type = SONDE_PACKED_MEDIA_TYPE;
     return sonde_serve_timeline(&session->query, session->timeline, options, &out->text, &problem->diag);
 }
 
@@ -287,7 +287,7 @@ static int answer_overview(const struct sonde_session *session, const char *argu
                            struct sonde_problem *problem)
 {
     (void)argument;
-    out->type = SONDE_COLUMNS_TYPE;
+    out->type = SONDE_PACKED_MEDIA_TYPE;
     return sonde_serve_overview(&session->query, options, &out->text, &problem->diag);
 }
 

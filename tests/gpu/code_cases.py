@@ -24,7 +24,7 @@ POINTERS = "pointers"  # it writes through some that it has read, or made: what 
 TABLE = {
     "codes": {
         "cooperative": Code("ptx", POINTERS, more=ANY),  # the barrier's counter is not among its parameters
-        "clustered": Code("any", "clusters", more=ANY),
+        "clustered": Code("any", "clusters|shared or local", more=ANY),
         "clustered_by_code": Code("any", "clusters", more=ANY),
         "dynamic_shared": Code("ptx"),
         "dependent": Code("ptx"),

@@ -269,7 +269,7 @@ static void what_cannot_be_asked(void **state)
         struct sonde_text text = {0};
         const bool lanes = strcmp(wrong[i].name, "lanes") == 0;
         assert_int_equal(serve(&l, (struct pair[]){wrong[i], {"lanes", lanes && wrong[i].value ? wrong[i].value : lanes ? NULL
-                                                                                                                              : "0:1"}},
+                                                                                                                        : "0:1"}},
                                2, &text),
                          SONDE_EINVALID);
         sonde_text_fini(&text);
