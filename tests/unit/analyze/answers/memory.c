@@ -53,7 +53,7 @@ static void scene_begin(struct scene *s)
         synth_add(s->build, SONDE_TABLE_DEVICE, 0, &device);
     }
     for (int i = 0; i < SITES; i++) {
-        char name[16];
+        char name[20];
         snprintf(name, sizeof name, "site %d", i);
         uint32_t at = add_node(s, 0, (struct sonde_row_frame){.kind = SONDE_FRAME_RANGE, .name = synth_add_string(s->build, name)});
         s->site[i] = add_node(s, at, (struct sonde_row_frame){.kind = SONDE_FRAME_API, .offset = 1, .name = synth_add_string(s->build, "clCreateBuffer")});
@@ -534,7 +534,7 @@ static void check_space(const struct scene *s, const struct sonde_memory_space *
     assert_int_equal(space->peak_bytes, peak);
     assert_int_equal(space->peak_ns, peak_ns);
     for (int i = 0; i < SITES; i++) {
-        char name[16];
+        char name[20];
         snprintf(name, sizeof name, "site %d", i);
         assert_int_equal(site(s, space, name)->peak_bytes, level_at(o, space->device, s->site[i], peak_ns));
     }

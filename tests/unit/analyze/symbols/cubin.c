@@ -99,7 +99,7 @@ static void code_that_ran_is_left(void **state)
     (void)state;
     for (unsigned mask = 0; mask < 8; mask++) {
         const char *ran[4], *others = "_Z7another"; /* of another module */
-        size_t count = 0, size, bytes;
+        size_t count = 0, size, bytes = 0;
         char *before = whole(&size), *after = whole(&size), text[64];
         for (unsigned i = 0; i < 3; i++)
             if (mask >> i & 1)
