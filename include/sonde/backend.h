@@ -317,6 +317,10 @@ bool sonde_object_find(uint32_t object, struct sonde_object_info *out);
 bool sonde_values_wanted(unsigned what); /* SONDE_VALUES_* */
 /* The most bytes of one device's memory that may be taken for it; 0: a quarter of what it has. */
 uint64_t sonde_values_memory(void);
+/* So many bytes of the host's memory, for what the device has no room for; false: no more may be taken (--values-host-memory). They are
+ * given back when they are free again. Any thread; reads files of the kernel's, but not again within a second where it was refused. */
+bool sonde_values_host_take(uint64_t bytes);
+void sonde_values_host_give(uint64_t bytes);
 /* Whether this launch of the kernel `name`, whose launch size is `shape` (equal: the same number), is to be looked at; else why not
  * (--values-sample, --kernel). Once for each; takes a lock. */
 enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, uint64_t shape);

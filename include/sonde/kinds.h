@@ -102,7 +102,8 @@ enum sonde_op_kind {
     X(MAX_SIZE, "max_size")           /* trace row only; --max-size was reached */ \
     X(AFTER_EXIT, "after_exit")       /* enqueued after the final flush */       \
     X(REENTRANT, "reentrant")         /* a signal handler came in a hook */      \
-    X(AGENT_OFF, "agent_off")         /* the agent had switched itself off */
+    X(AGENT_OFF, "agent_off")         /* the agent had switched itself off */    \
+    X(PAGE, "page")                   /* trace row only; left out of a page, which holds but so much */
 
 /* clang-format off */
 enum sonde_drop {
@@ -203,7 +204,7 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(RECTANGLE, "it writes a rectangle")                                  \
     X(NATIVE, "it runs on the host")                                       \
     X(ARGUMENTS, "it has too many arguments")                              \
-    X(MEMORY, "no memory for the copy (--values-memory)")                  \
+    X(MEMORY, "no memory for the copy (--values-memory, --values-host-memory)") \
     X(MANY, "too many comparisons were under way")                         \
     X(BUSY, "another thread was enqueuing in its queue")                   \
     X(COMPARE, "the device refused the comparison")                        \

@@ -55,6 +55,7 @@ bool sonde__alike_written(struct sonde_alike *a, const struct sonde_alike_state 
         one->of = *now;
         one->hashed = false;
         one->compared.object = 0;
+        one->number = ++a->numbers;
         one->writes++;
     }
     if (due && other && other->of.bytes == now->bytes && other->of.group == now->group)
@@ -72,6 +73,12 @@ void sonde__alike_compared(struct sonde_alike *a, const struct sonde_alike_pair 
     sonde__unlock(&a->lock);
 }
 
+static bool was_compared(const struct sonde_alike_known *one, const struct sonde_alike_known *other)
+{
+    return one->compared.object == other->of.object && one->compared.version == other->of.version;
+}
+
+/* Hashes come in any order: that of the later write may be known first. */
 void sonde__alike_hashed(struct sonde_alike *a, const struct sonde_alike_state *of, const uint64_t hash[2])
 {
     sonde__lock(&a->lock);
@@ -84,9 +91,8 @@ void sonde__alike_hashed(struct sonde_alike *a, const struct sonde_alike_state *
     }
     if (one)
         one->partner = other ? other->of.object : 0;
-    const bool compared = now && other && one->compared.object == other->of.object && one->compared.version == other->of.version;
-    if (now && other && !compared && a->pairs < SONDE_ALIKE_PAIRS)
-        a->pair[a->pairs++] = (struct sonde_alike_pair){*of, other->of};
+    if (now && other && !was_compared(one, other) && !was_compared(other, one) && a->pairs < SONDE_ALIKE_PAIRS)
+        a->pair[a->pairs++] = one->number > other->number ? (struct sonde_alike_pair){*of, other->of} : (struct sonde_alike_pair){other->of, *of};
     sonde__unlock(&a->lock);
 }
 

@@ -37,11 +37,13 @@ struct sonde_alike {
         bool there, hashed; /* it is not being freed; `hash` is of these contents */
         uint32_t partner;   /* the object that it was like; 0 none */
         struct sonde_alike_state compared; /* with this one already, without waiting for its hash; `object` 0: with none */
+        uint64_t number;    /* of its last write, among those of all objects */
         uint32_t writes;
         uint32_t held;      /* comparisons that are being enqueued */
     } known[SONDE_ALIKE_MAX];
     struct sonde_alike_pair pair[SONDE_ALIKE_PAIRS];
     uint32_t pairs;
+    uint64_t numbers;
 };
 
 /* An operation wrote all that `now` says. Is it to be hashed? Then `partner` is what it was like before, or none. */

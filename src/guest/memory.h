@@ -10,6 +10,7 @@
 #define SONDE_GUEST_MEMORY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Zeroed pages. NULL: there are none. */
 void *sonde__pages_get(size_t bytes);
@@ -17,5 +18,15 @@ void sonde__pages_put(void *pages, size_t bytes); /* as many as were got; NULL i
 
 /* Zeroed memory that is never given back, aligned for anything; small pieces share pages. NULL: there is none. */
 void *sonde__memory_get(size_t bytes);
+
+/* What is made for so many bytes, that it need not be made anew for a few more: 64 KiB, and about a half more as often as that is too little;
+ * a multiple of 64, but for what is beyond all memory. */
+static inline uint64_t sonde__room_bytes(uint64_t bytes)
+{
+    uint64_t room = 65536;
+    while (room < bytes && room <= UINT64_MAX / 2)
+        room += room / 128 * 64;
+    return room < bytes ? bytes : room;
+}
 
 #endif

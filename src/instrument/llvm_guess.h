@@ -307,9 +307,12 @@ static const char *const llvm_guess_texts[] = {
     LINE("_double"),
 #undef LINE
 
+    /* It stays as a sample, too. */
     "define void @sonde_vote_value(PTR %guess, i64 %own) {\n"
-    WORD("%value", "%guess", "2") WORD("%for", "%guess", "5")
-    LOAD_WORD("%is", "%value") LOAD_WORD("%votes", "%for")
+    WORD("%count.at", "%guess", "1") WORD("%value", "%guess", "2") WORD("%for", "%guess", "5") WORD("%samples", "%guess", TEXT(SONDE_PLAN_SAMPLE_WORD))
+    LOAD_WORD("%count", "%count.at") LOAD_WORD("%is", "%value") LOAD_WORD("%votes", "%for")
+    WORD("%sample", "%samples", "%count")
+    STORE_WORD("%own", "%sample")
     "  %none = icmp eq i64 %votes, 0\n"
     "  %new = select i1 %none, i64 %own, i64 %is\n"
     "  %same = icmp eq i64 %new, %own\n"

@@ -55,6 +55,62 @@ struct sonde_plan_found sonde__plan_found(const struct sonde_plan *p, const void
     return found;
 }
 
+/* How many of the samples are like this one; 0 if one before it is. */
+static unsigned alike(const uint64_t *samples, unsigned count, unsigned which)
+{
+    unsigned found = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (samples[i] == samples[which]) {
+            if (i < which)
+                return 0;
+            found++;
+        }
+    return found;
+}
+
+unsigned sonde__plan_others(const uint64_t *samples, unsigned count, uint64_t known, uint64_t others[SONDE_PLAN_COMMON - 1])
+{
+    unsigned found = 0, votes[SONDE_PLAN_COMMON] = {0}; /* one more than are kept */
+    uint64_t values[SONDE_PLAN_COMMON];
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned own = samples[i] == known ? 0 : alike(samples, count, i);
+        if (own < 2)
+            continue;
+        unsigned at = found;
+        for (; at && votes[at - 1] < own; at--) {
+            votes[at] = votes[at - 1];
+            values[at] = values[at - 1];
+        }
+        votes[at] = own;
+        values[at] = samples[i];
+        found += found < SONDE_PLAN_COMMON - 1;
+    }
+    if (found)
+        memcpy(others, values, found * sizeof *others);
+    return found;
+}
+
+unsigned sonde__plan_more(const struct sonde_plan_guess *seen)
+{
+    uint64_t others[SONDE_PLAN_COMMON - 1];
+    return seen->votes < SONDE_PLAN_VOTES ? 0 : sonde__plan_others(seen->sample, SONDE_PLAN_VOTES, seen->value, others);
+}
+
+struct sonde_plan_guess sonde__plan_again(const struct sonde_plan_guess *seen, unsigned turn)
+{
+    struct sonde_plan_guess again = {0};
+    uint64_t others[SONDE_PLAN_COMMON - 1];
+    if (seen->votes < SONDE_PLAN_VOTES)
+        return again; /* its own threads vote */
+    const unsigned more = sonde__plan_others(seen->sample, SONDE_PLAN_VOTES, seen->value, others);
+    again.votes = seen->votes;
+    again.value = turn <= more ? others[turn - 1] : seen->value;
+    again.slope = seen->slope;
+    again.offset = seen->offset;
+    again.third = seen->third;
+    return again;
+}
+
 bool sonde__plan_lined(int64_t slope, int64_t offset, bool real, unsigned bytes, uint64_t bits, uint64_t index)
 {
     double up, from, wide;

@@ -11,6 +11,10 @@
  *   another: rewrite.h), for each access, struct sonde_plan_guess: the value, and the line, that the first threads to execute it saw
  *   most. Later threads count how often that is right: what is counted is exact, whoever guessed.
  *
+ * An access may have several frequent values. What those who voted saw stays there, and the host finds in it what else several of them
+ * saw: each of these is the guess of an area of its own, which stands from the beginning, and the launches that guess take turns. In a
+ * launch one value of an access is counted, as ever.
+ *
  * Threads: any.
  */
 #ifndef SONDE_INSTRUMENT_PLAN_H
@@ -45,6 +49,8 @@ extern const struct sonde_plan_values sonde__plan_none;
 #define SONDE_PLAN_VOTES      32 /* after so many threads a guess stands, */
 #define SONDE_PLAN_LINE_VOTES 8  /* a line only with so many more votes for it than against it */
 #define SONDE_PLAN_LOG        48
+#define SONDE_PLAN_COMMON     4 /* values of an access that are counted: that of the vote, and others */
+#define SONDE_PLAN_PATIENCE   8 /* launches: then others are counted, though the guess about some access does not stand */
 
 struct sonde_plan_guess { /* starts as zeros */
     uint64_t lock;        /* of the rest, until the guess stands */
@@ -59,11 +65,22 @@ struct sonde_plan_guess { /* starts as zeros */
     struct {
         uint64_t bits, index;
     } log[SONDE_PLAN_LOG]; /* of threads that executed the access once, before the guess stood */
+    uint64_t sample[SONDE_PLAN_VOTES]; /* bits that votes were for */
 };
+#define SONDE_PLAN_SAMPLE_WORD 110 /* `sample` */
+_Static_assert(offsetof(struct sonde_plan_guess, sample) == 8 * SONDE_PLAN_SAMPLE_WORD, "instrument/llvm_guess.h has it");
 struct sonde_plan_found { /* starts as zeros */
     uint64_t unchecked;    /* executions by threads that began before the guess stood, logged or not, */
     uint64_t equal, lined; /* and of the other threads' elements */
 };
+
+/* Of so many samples, those that are not `known` and that more than one is of: the commonest first, of equal ones that which came first.
+ * How many; the rest of `others` is left alone. */
+unsigned sonde__plan_others(const uint64_t *samples, unsigned count, uint64_t known, uint64_t others[SONDE_PLAN_COMMON - 1]);
+/* How many there are of an access: 0 while no guess stands. And its guess in the area of turn 1, 2, … as that starts: the same line; one of
+ * the others, or where there are not so many the same value. */
+unsigned sonde__plan_more(const struct sonde_plan_guess *seen);
+struct sonde_plan_guess sonde__plan_again(const struct sonde_plan_guess *seen, unsigned turn);
 
 /* Does an element with these bits, so many bytes of them, lie on the line? By the arithmetic of kernels' copies. */
 bool sonde__plan_lined(int64_t slope, int64_t offset, bool real, unsigned bytes, uint64_t bits, uint64_t index);

@@ -83,6 +83,11 @@ struct sonde_ptx_guess {
 /* Bytes of all guesses, a multiple of 128; how they start. */
 size_t sonde__ptx_front(const struct sonde_ptx_function *f, uint32_t what);
 void sonde__ptx_front_start(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_ptx_flow *flow, void *front);
+/* Of what has been read: how many other values of an access more than one sample has, at the most (sonde__plan_others). And the guesses of
+ * the area of turn 1, 2, …, as they start: those that stand, each with the other value of its turn if it has so many; the rest as at first. */
+unsigned sonde__ptx_front_more(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const void *seen);
+void sonde__ptx_front_again(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_ptx_flow *flow, const void *seen, unsigned turn,
+                            void *front);
 /* What has been read of an access's guess. */
 struct sonde_ptx_guessed {
     bool stands;

@@ -88,6 +88,55 @@ struct sonde_ptx_guessed sonde__ptx_guessed(const struct sonde_ptx_access *a, co
     return g;
 }
 
+/* Of a guess that stands. */
+static unsigned others_of(const struct sonde_ptx_guess *guess, uint64_t known, uint64_t others[SONDE_PLAN_COMMON - 1])
+{
+    uint64_t samples[SONDE_PTX_SAMPLES];
+    unsigned count = 0;
+    for (uint32_t s = 0; s < SONDE_PTX_SAMPLES; s++)
+        if (guess->sample[s].index) /* it is there */
+            samples[count++] = guess->sample[s].bits;
+    return sonde__plan_others(samples, count, known, others);
+}
+
+unsigned sonde__ptx_front_more(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const void *seen)
+{
+    const struct sonde_ptx_guess *guess = seen;
+    uint64_t others[SONDE_PLAN_COMMON - 1];
+    unsigned most = 0;
+    for (uint32_t k = 0; k < guesses(f); k++) {
+        const struct sonde_ptx_guessed g = sonde__ptx_guessed(&p->accesses[f->first_access + k], &guess[k]);
+        const unsigned more = g.stands ? others_of(&guess[k], g.value, others) : 0;
+        most = more > most ? more : most;
+    }
+    return most;
+}
+
+/* Nobody leaves samples any more. */
+static void stand_again(struct sonde_ptx_guess *guess, const struct sonde_ptx_guess *seen, uint64_t value)
+{
+    guess->word = seen->word >> 32 << 32 | (uint32_t)value;
+    guess->wide = value ^ SONDE_PTX_HIDDEN;
+    guess->slope = seen->slope;
+    guess->offset = seen->offset;
+    guess->taken = guess->written = SONDE_PTX_SAMPLES;
+}
+
+void sonde__ptx_front_again(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_ptx_flow *flow, const void *seen, unsigned turn,
+                            void *front)
+{
+    const struct sonde_ptx_guess *before = seen;
+    struct sonde_ptx_guess *guess = front;
+    sonde__ptx_front_start(p, f, flow, front);
+    for (uint32_t k = 0; k < guesses(f); k++) {
+        const struct sonde_ptx_guessed g = sonde__ptx_guessed(&p->accesses[f->first_access + k], &before[k]);
+        uint64_t others[SONDE_PLAN_COMMON - 1];
+        const unsigned more = g.stands ? others_of(&before[k], g.value, others) : 0;
+        if (g.stands)
+            stand_again(&guess[k], &before[k], turn <= more ? others[turn - 1] : g.value);
+    }
+}
+
 /* ---- which accesses ------------------------------------------------------------------------------------------------------- */
 
 enum which { /* how an access is compared */

@@ -11,6 +11,7 @@ static const struct { const char *why, *mend; } causes[SONDE_DROP_COUNT] = {
     [SONDE_DROP_AFTER_EXIT] = {"enqueued during the program's exit", ""},
     [SONDE_DROP_REENTRANT] = {"made by signal handlers inside other API calls", ""},
     [SONDE_DROP_AGENT_OFF] = {"Sonde had switched itself off", "see the view ledger"},
+    [SONDE_DROP_PAGE] = {"this page holds the beginning", "sonde view with a larger --html-limit, or without --html"},
 };
 
 static int heaviest(const struct sonde_ledger *ledger, bool operation)

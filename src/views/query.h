@@ -42,8 +42,10 @@ struct sonde_query_contexts { /* what is asked of the view profile alone; zeroed
 struct sonde_query_values { /* what is asked of the view values alone; zeroed: nothing, and it chooses */
     bool threshold_given;
     double threshold;        /* share of what was written from which on a pattern is shown */
+    bool frequent_given;
+    double frequent;         /* share of the elements, and more, that are a frequent value */
     bool mantissa_given;
-    unsigned mantissa;       /* bits of it that approximate values agree in */
+    unsigned mantissa;       /* approximate values are within 2^-mantissa of each other */
     bool graph;              /* people see the value flow graph */
     bool vertex_given;
     uint32_t vertex;         /* of the graph: only its slice */

@@ -61,9 +61,11 @@ const struct sonde_option sonde_question_options[] = {
     {.name = "threshold", .type = SONDE_OPTION_REAL, .argument = "PERCENT", .low = 0, .high = 100,
      .offset = AT(threshold),
      .help = "values: show operations that left PERCENT or more of what they wrote as it was (default 33; 0 with --object)."},
+    {.name = "frequent", .type = SONDE_OPTION_REAL, .argument = "PERCENT", .low = 0, .high = 100, .offset = AT(frequent),
+     .help = "values: frequent are values that make up more than PERCENT of what an access read or wrote (default 50)."},
     {.name = "mantissa", .type = SONDE_OPTION_INT, .argument = "BITS", .low = 0, .high = 52, .offset = AT(mantissa),
-     .help = "values: approximate are floating-point numbers that agree in sign, exponent and BITS or more of the mantissa (default 10: "
-             "a half's; 3: within an eighth)."},
+     .help = "values: approximate are floating-point numbers of which the least and the most differ by 2^-BITS of the larger or less "
+             "(default 10, a half's mantissa: a thousandth; 3: an eighth)."},
     {.name = "object", .type = SONDE_OPTION_STRING, .argument = "NAME", .offset = AT(object),
      .help = "values: only data objects whose name contains NAME, with every operation that wrote them."},
     {.name = "graph", .type = SONDE_OPTION_FLAG, .offset = AT(graph),
@@ -230,6 +232,8 @@ static void ask_values(const struct sonde_question *asked, struct sonde_query_va
 {
     values->threshold_given = asked->threshold >= 0;
     values->threshold = asked->threshold / 100;
+    values->frequent_given = asked->frequent >= 0;
+    values->frequent = asked->frequent / 100;
     values->mantissa_given = asked->mantissa >= 0;
     values->mantissa = asked->mantissa > 0 ? (unsigned)asked->mantissa : 0;
     values->object = asked->object;

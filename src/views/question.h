@@ -30,13 +30,14 @@ struct sonde_question { /* as it was asked; -1, 0 or NULL where it was not. Text
     const char *metric, *derive, *sort, *root;
     const char *from, *to, *lane; /* statistics */
     double threshold;       /* values: in percent */
+    double frequent;        /* values: in percent */
     int64_t mantissa;       /* values: bits */
     const char *object;     /* values */
     int graph;
     int64_t vertex;
     const char *important;
 };
-#define SONDE_QUESTION_NOTHING {.min_percent = -1, .limit = -1, .depth = -1, .by = -1, .threshold = -1, .mantissa = -1, .vertex = -1}
+#define SONDE_QUESTION_NOTHING {.min_percent = -1, .limit = -1, .depth = -1, .by = -1, .threshold = -1, .frequent = -1, .mantissa = -1, .vertex = -1}
 
 /* One for each field; offsets are those in the struct. */
 extern const struct sonde_option sonde_question_options[];

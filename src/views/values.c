@@ -197,11 +197,11 @@ static void say_values(struct sonde_text *text, const struct sonde_value_pattern
             say_number(text, a, a->least);
         return;
     case SONDE_PATTERN_FREQUENT:
-        say_share(text, p, &a->common);
-        say_number(text, a, sonde_value_of_bits(a, a->common.value));
+        say_share(text, p, &p->guess);
+        say_number(text, a, sonde_value_of_bits(a, p->guess.value));
         return;
     case SONDE_PATTERN_STRUCTURED:
-        say_share(text, p, &a->linear);
+        say_share(text, p, &p->guess);
         say_line(text, a);
         return;
     default:
@@ -212,15 +212,18 @@ static void say_values(struct sonde_text *text, const struct sonde_value_pattern
     if (p->narrower)
         sonde_text_format(text, ": %s would do", p->narrower);
     else
-        sonde_text_format(text, ": the same with %u bits of mantissa", p->mantissa);
+        sonde_text_format(text, ": the same within %u bits of mantissa", p->mantissa);
 }
 
 static void cell_found(struct sonde_view_table *t, const struct sonde_value_pattern *p)
 {
-    char elements[SONDE_NUMBER_MAX];
+    char elements[SONDE_NUMBER_MAX], checked[SONDE_NUMBER_MAX];
     struct sonde_text text = {0};
-    sonde_text_format(&text, "%s element%s of %u byte%s, accessed in %" PRIu32 " place%s: ", sonde_number_count(elements, p->of.elements),
+    sonde_text_format(&text, "%s element%s of %u byte%s, accessed in %" PRIu32 " place%s", sonde_number_count(elements, p->of.elements),
                       p->of.elements == 1 ? "" : "s", p->of.element_bytes, p->of.element_bytes == 1 ? "" : "s", p->accesses, p->accesses == 1 ? "" : "s");
+    if (p->guess.checked && !p->exact)
+        sonde_text_format(&text, ", %s of them counted", sonde_number_count(checked, p->guess.checked));
+    sonde_text_format(&text, ": ");
     say_values(&text, p);
     sonde_cell_take(t, &text);
 }
@@ -393,7 +396,11 @@ static int site_rows(const struct sonde_query *q, const struct sonde_value_site 
                      struct listed *unchanged, struct listed *accessed)
 {
     struct sonde_value_patterns found = {0};
-    const int rc = sonde_value_patterns_find(site, q->values.mantissa_given ? q->values.mantissa : SONDE_PATTERN_MANTISSA, &found);
+    const struct sonde_value_asked asked = {
+        .mantissa = q->values.mantissa_given ? q->values.mantissa : SONDE_PATTERN_MANTISSA,
+        .common = q->values.frequent_given ? q->values.frequent : SONDE_PATTERN_COMMON,
+    };
+    const int rc = sonde_value_patterns_find(site, &asked, &found);
     if (!rc)
         object_row(list, q, site, threshold, &found);
     for (size_t k = 0; k < site->redundant.count && !rc; k++)
@@ -476,7 +483,7 @@ const struct sonde_view sonde_view_values = {
     .summary = "wasted values: operations that wrote what was there already, by object (record --values)",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&answer, &rows, &accesses, &sonde__values_flow, NULL},
-    .options = (const char *const[]){"threshold", "mantissa", "object", "graph", "vertex", "important", NULL},
+    .options = (const char *const[]){"threshold", "frequent", "mantissa", "object", "graph", "vertex", "important", NULL},
     .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
     .make = make,
 };

@@ -490,6 +490,23 @@ def check_passing(m):
     yield equal("coverage", coverage_of(m), {"store_seven": ("ptx", 2 * times, 2 * times, None)})
 
 
+def check_several(m):
+    """Launches take turns, in each of which one value of an access is counted: of whole launches, but for the first, in which threads voted."""
+    truth = {"several": {"11": 1638, "22": 1434, "33": 614}, "in_loop": {"11": 1638, "22": 1434, "33": 614}, "one": {"5.5": 2253}, "none": {}}
+    def of(kernel, percent):
+        found = [p for o in m.view(f"values --frequent {percent}")["objects"] for p in o["patterns"] if p["operation"] == kernel and p["pattern"] == "frequent"]
+        return {p["evidence"].split(" are ")[-1]: p["share"] for p in found}
+    for kernel, values in truth.items():
+        for percent in 50, 30, 20, 12:
+            wanted, found = {v: n / 4096 for v, n in values.items() if n / 4096 > percent / 100}, of(kernel, percent)
+            yield equal(f"{kernel}: above {percent} %", sorted(found), sorted(wanted))
+            yield f"{kernel}: shares above {percent} %", all(abs(found.get(v, 0) - share) < 0.03 for v, share in wanted.items()), f"{found}, expected {wanted}"
+            if len(wanted) > 1:
+                whole = sum(abs(found.get(v, 0) - share) < 0.001 for v, share in wanted.items())
+                yield f"{kernel}: all but that of the vote are exact, above {percent} %", whole >= len(wanted) - 1, f"{found}, expected {wanted}"
+    yield equal("coverage", coverage_of(m), {kernel: ("ptx", 12, 12, None) for kernel in truth})
+
+
 def check_machine(launches, looked_at):
     def check(m):
         n, of = 4096, lambda kernel: [p[:1] + p[2:] for p in patterns_of(m, kernel)]
@@ -571,6 +588,23 @@ def check_rectangles(m):
     yield "all copies and sets were compared", all(c[1] == c[2] and c[3] in (None, OTHERS) for c in coverage.values()), str(coverage)
 
 
+NO_ROOM = "no memory for the copy (--values-memory, --values-host-memory)"
+
+
+def check_hosted(where):
+    """What is compared on the device, on the host, and what is not where neither has room."""
+    def check(m):
+        n, part, steps, longer = 8 * MIB, 4 * MIB, 10, 24 * MIB
+        of = lambda count, unchanged, elements, size=4: [(count, round(unchanged / elements, 6), unchanged * size, size, True)]
+        for mark, truth in (("half", of(1, n // 2, n)), ("bytes", of(1, n // 2, n, 1)), ("copied", of(1, 3 * n // 4, n)), ("pitched", of(1, n // 1024 * 1000, n // 1024 * 1000)),
+                            ("one", of(steps, 7 * part, 10 * part)), ("two", of(steps, 7 * part, 10 * part)), ("longer", of(1, longer, longer))):
+            yield equal(f"object {mark}", unchanged_in(m, mark, program="hosted"), truth if where else [])
+        yield equal("coverage", {k: coverage_of(m).get(k) for k in ("write_half", "write_bytes", "step")},
+                    {k: ("ptx", count, count if where else 0, None if where else NO_ROOM) for k, count in (("write_half", 1), ("write_bytes", 1), ("step", 2 * steps))})
+        yield equal("said to be on the host", any("some are in the host's" in note for note in m.notes()), where == "host")
+    return check
+
+
 def check_managed(m):
     n = 4096
     of = lambda count, unchanged, elements: (count, round(unchanged / elements, 6), unchanged * 4, 4, False)
@@ -645,6 +679,7 @@ def check_alike(m):
 
 UNCHANGED = {"write_same": 22, "write_half": 4, "add_some": 1, "write_vector": 1, "write_bytes": 1, "write_mixed": 1, "write_twice": 1,
              "write_indirect": 1, "needs_variable": 1, "uses_all": 1, "from_buffer": 1, "write_both": 1, "only_reads": 1}
+HOSTED = {"write_half": 1, "write_bytes": 1, "step": 20, "wait_for": 2}
 REPLAYED = {"make": 7, "only_reads": 5, "fill_with": 9, "indirect": 1}
 MACHINE_GUESSED = [f"{what}_{kind}" for what in ("often", "seldom", "ramp", "bent") for kind in ("int", "float", "double")] + ["often_vectors", "ramp_vectors"]
 MACHINE = {"read_zeros": 5, "read_same": 1, "read_wide": 1, "read_fitting": 1, "read_small": 1, "read_near": 1, "read_vectors": 1, "some_threads": 1,
@@ -707,6 +742,7 @@ CASES = [
     Case("values", ["{bin}/values"], VALUES, {"write": (15, 10 * 16384 + 2 * 32768 + 48 * MIB), "read": (14, 11 * 16384 + 32768 + 32 * MIB)}, [check_values],
          options=["--values=fine"]),
     Case("passing", ["{bin}/passing"], {"store_seven": 10000}, {"read": (1, 1024)}, [check_passing], options=["--values=fine", "--values-memory=1M"]),
+    Case("several", ["{bin}/several"], dict.fromkeys(("several", "in_loop", "one", "none"), 12), None, [check_several], options=["--values=fine"]),
     Case("machine", ["{bin}/machine"], MACHINE, MACHINE_COPIES, [check_machine(5, 5)],
          options=["--values=fine", "--values-engine=sanitizer", "--values-sample=1/1"]),
     Case("machine-sampled", ["{bin}/machine", "100"], {**MACHINE, "read_zeros": 100, **{kernel: 100 for kernel in MACHINE_GUESSED}}, MACHINE_COPIES,
@@ -715,6 +751,9 @@ CASES = [
     Case("unchanged", ["{bin}/unchanged"], UNCHANGED, None, [check_unchanged], options=["--values"]),
     Case("alike", ["{bin}/alike"], {"set": 9, "look": 1}, None, [check_alike], options=["--values"]),
     Case("rectangles", ["{bin}/rectangles"], {"disturb": 1, "write_bytes": 1}, None, [check_rectangles], options=["--values"]),
+    Case("hosted", ["{bin}/hosted"], HOSTED, None, [check_hosted("host")], options=["--values", "--values-memory=16M"]),
+    Case("hosted-device", ["{bin}/hosted"], HOSTED, None, [check_hosted("device")], options=["--values"]),
+    Case("hosted-not", ["{bin}/hosted"], HOSTED, None, [check_hosted(None)], options=["--values", "--values-memory=16M", "--values-host-memory=0"]),
     Case("managed", ["{bin}/managed"], {"ramp": 4, "seed": 1}, None, [check_managed], options=["--values"]),
     Case("replayed", ["{bin}/replayed"], REPLAYED, None, [check_replayed], options=["--values"]),
     Case("replayed-whole", ["{bin}/replayed"], {"make": 2}, None, [check_replayed], options=["--values", "--graph", "graph"]),

@@ -1,6 +1,8 @@
 """A kernel that Numba compiles while the program runs: five launches that read an array of threes."""
 import numpy
-from numba import cuda
+
+numpy.row_stack = getattr(numpy, "row_stack", numpy.vstack)  # NumPy 2.4 has it no longer, and some versions of Numba ask for it
+from numba import cuda  # noqa: E402
 
 N, BLOCK = 4096, 256
 

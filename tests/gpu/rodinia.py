@@ -8,7 +8,7 @@ PROGRAMS is a folder with the programs bfs, backprop, srad_v1, hotspot, pathfind
 streamcluster, with PTX, -lineinfo and -g. Their input is Rodinia's own where --data has the file (or the file.xz), else it is made here: as
 large and of such values. --source: a folder for each program, to name arrays as the program does. Each program runs twice plain and once
 recorded; what it prints, but for lines with times, and the files that it writes must be the same where the plain runs agree. Redundant
-values count from a share of 33 % on, as in the paper; approximate ones agree in three bits of the mantissa. Results: DIR/rodinia.json. Status 1: a program failed, or its output differs.
+values count from a share of 33 % on, as in the paper; approximate ones are within an eighth (--mantissa 3). Results: DIR/rodinia.json. Status 1: a program failed, or its output differs.
 """
 import argparse
 import glob

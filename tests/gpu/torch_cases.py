@@ -223,6 +223,17 @@ def check_numba(m):
     yield "it reads threes, where it was looked at", (looked_at == 0) == (not any(text.endswith("all are 3") for text in found)), str(found)
 
 
+def check_triton(m):
+    """Through the PTX that Triton keeps beside the machine code that it gives to the driver."""
+    coverage = coverage_of(m)
+    engine, launches, looked_at, reason = coverage.get("scaled", (None, 0, 0, None))
+    yield equal("launches of Triton's kernel, looked at through PTX", (engine, launches, looked_at), ("ptx", 5, 5))
+    found = [p["evidence"] for o in m.view("values")["objects"] for p in o["patterns"] if p["operation"] == "scaled" and p["pattern"] == "single_value"]
+    yield "it reads threes", any(text.endswith("all are 3") for text in found), f"{found} {reason}"
+    compiled = {kernel: row for kernel, row in coverage.items() if kernel.startswith("triton_")}
+    yield "torch.compile's kernels were looked at through PTX", bool(compiled) and all(r[0] == "ptx" and r[1] == r[2] for r in compiled.values()), str(compiled)
+
+
 def python_with_torch():
     """The interpreter that has PyTorch, or Skipped."""
     for python in dict.fromkeys(filter(None, (os.environ.get("SONDE_TEST_PYTHON"), sys.executable, shutil.which("python3")))):
@@ -294,6 +305,7 @@ CASES = [
     TorchCase("torch-loader", "loader", checks=[check_loader]),
     TorchCase("torch-dataset", "dataset", checks=[check_dataset]),
     TorchCase("torch-values", "products", checks=[check_looked_at], options=["--values=fine", "--values-engine=sanitizer"]),
+    TorchCase("triton", script="triton_scaled.py", checks=[check_triton], options=["--values=fine"]),
     TorchCase("numba", script="numba_scaled.py", checks=[check_numba], module="numba.cuda", options=["--values=fine"]),
     TorchCase("torch-profiler-inside", "eager", inside=True),
     TorchCase("torch-nccl", script="torch_nccl.py", checks=[check_nccl], gpus=2),

@@ -211,8 +211,8 @@ def main():
         require("what is to be installed", any("nvdisasm was not found: pip install" in n for n in notes(view)), True),
     ]
 
-    of_types = [("typed", "approximate", 128, 4, 1.0, "1 to 1.00003099: the same with 14 bits of mantissa"),
-                ("typed", "approximate", 256, 4, 1.0, "-3.00006294 to -3: the same with 14 bits of mantissa"),
+    of_types = [("typed", "approximate", 128, 4, 1.0, "1 to 1.00003099: the same within 14 bits of mantissa"),
+                ("typed", "approximate", 256, 4, 1.0, "-3.00006294 to -3: the same within 15 bits of mantissa"),
                 ("typed", "heavy_type", 256, 8, 1.0, "1 to inf: float would do"),
                 ("typed", "heavy_type", 256, 8, 1.0, "1.25 to 130: float would do"),
                 ("typed", "heavy_type", 512, 4, 1.0, "-3 to 117: int8_t would do")]

@@ -455,6 +455,31 @@ class Advice(Case):
         self.assertEqual(self.found(self.writes("copy", 4000, api=COPY), "redundant_writes"), [])
         self.one(self.writes("copy", 4000, (10, 10000, 3300), api=COPY), "redundant_writes")
 
+    def sends(self, kind, api, operations=0, size=4000):
+        """Ten operations of 100 ms each, behind some of which the object that they wrote held what another did."""
+        a = Program()
+        for _ in range(10):
+            node = a.launch(kind, 10 * US, 10 * US + 100 * MS, size=0 if kind == "kernel" else 4000, function="send", api=api)
+            a.host(200 * MS)
+        one, other = (a.p.object(1, a.place("setup"), size, a.p.start_ns) for _ in range(2))
+        if operations:
+            a.p.duplicate(node, one, other, operations, size)
+        return a
+
+    def test_copies_of_what_another_object_holds(self):
+        got = self.one(self.sends("write", WRITE, 6), "duplicate_writes")
+        self.assertEqual((got["count"], got["bytes"], got["looked_at_ns"]), (10, 40000, 1000 * MS))
+        self.assertAlmostEqual(got["saving_ns"], 600 * MS, delta=1)
+        self.assertEqual((got["frames"][0]["name"], got["device"]), ("send", 0))
+        self.assertIn("of 1.00 s in 10 copies from the host, at most 600 ms brought what another object held already; times are those of a run with --values", got["evidence"])
+        # Each wrote a part of its object, or all that it lacked: no more is saved than they took.
+        self.assertEqual(self.one(self.sends("write", WRITE, 6, 8000), "duplicate_writes")["saving_ns"], 1000 * MS)
+
+    def test_duplicates_that_no_copy_from_the_host_made(self):
+        for kind, api in (("copy", COPY), ("kernel", LAUNCH), ("fill", "clEnqueueFillBuffer")):
+            self.assertEqual(self.found(self.sends(kind, api, 10), "duplicate_writes"), [])
+        self.assertEqual(self.found(self.sends("write", WRITE), "duplicate_writes"), [])
+
     def reads(self, *accesses):
         """Ten launches of 100 ms each, and what their accesses have read and written: (elements, any, all, least, most, ...)."""
         a = Program()

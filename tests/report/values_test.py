@@ -96,16 +96,19 @@ class Values(Case):
     def test_values_that_are_nearly_the_same(self):
         self.assertEqual(self.one([1.0, 1.0004], FLOAT, 4)[0], "approximate")
         self.assertEqual(self.one([-3.0001, -3.0002], FLOAT, 8)[0], "approximate")
-        self.assertIsNone(self.one([0.9999, 1.0001], FLOAT, 4))  # not with their mantissas cut
+        self.assertEqual(self.one([0.9999, 1.0001], FLOAT, 4)[0], "approximate")  # which have no bit in common
+        self.assertIsNone(self.one([-0.0001, 0.0001], FLOAT, 4))
+        self.assertIsNone(self.one([0.0, 1e-30], FLOAT, 4))
         self.assertIsNone(self.one([1.0, 1.01], FLOAT, 4))
         self.assertIsNone(self.one([1.0001, 1.0002, NAN], FLOAT, 4))
 
     def test_bits_of_the_mantissa(self):
         for values, type, size, bits in (([1 + k * 2.0**-23 for k in range(8)], FLOAT, 4, 20), ([1 + k * 2.0**-52 for k in range(64)], FLOAT, 8, 46),
-                                         ([320.0, 331.7, 340.0], FLOAT, 4, 3), ([-0.1875, -0.125], FLOAT, 4, 0)):
+                                         ([320.0, 331.7, 340.0], FLOAT, 4, 4), ([318.0, 331.7, 340.0], FLOAT, 4, 3),
+                                         ([-0.1875, -0.125], FLOAT, 4, 1), ([0.875, 1.0], FLOAT, 4, 3), ([0.125, 1.0], FLOAT, 4, 0)):
             asked = ("--mantissa", str(bits))
             self.assertEqual(self.one(values, type, size, asked)[0], "approximate", bits)
-            self.assertRegex(self.one(values, type, size, asked)[1], f": the same with {bits} bits of mantissa$")
+            self.assertRegex(self.one(values, type, size, asked)[1], f": the same within {bits} bits of mantissa$")
             self.assertIsNone(self.one(values, type, size, ("--mantissa", str(bits + 1))), bits)
         self.assertEqual(self.one([5e-7] * 3, FLOAT, 4), ("single_value", "all are 4.99999999e-07", True))  # not zero
 
@@ -152,6 +155,49 @@ class Values(Case):
         self.assertEqual(self.found((0, values, SIGNED, 4, one), (0, values, SIGNED, 4, {})), [("frequent", 0.375, "work.cu:10", "75.0 % are 9", True)])
         self.assertEqual([p[0:2] for p in self.found((0, values, SIGNED, 4, one), (0, [2**29, 2**30, 8, 8], SIGNED, 4, dict(other, equal=3)))],
                          [("frequent", 0.375), ("frequent", 0.375)])
+
+    def counted(self, launches, asked=(), type=SIGNED, size=4):
+        """What is told of one access of which these were counted, in turn: (elements, value, how many equal), in rows of its own each."""
+        p = live.Process("host-1-0", 1)
+        device, thread = p.device("Test GPU"), p.thread(1)
+        queue = p.queue(device)
+        place = p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/main.py", 7)))
+        start = p.start_ns + 1000 * US
+        node = p.enqueue(thread, queue, "cuLaunchKernel", place, "kernel", start, start + US, start + 2 * US, start + 5 * US, name="work")
+        object = p.object(1, p.node(0, p.frame(live.PYTHON, p.python("first", "/home/user/main.py", 3))), 4096, p.start_ns)
+        for elements, value, equal in launches:
+            p.access(node, object, 0, elements, *row_of([0, 1 << 30, -1], type, size), type=type, size=size, file="/src/work.cu", line=10,
+                     checked=elements if equal is not None else 0, equal=equal or 0, value=value)
+        answer = self.json(self.written(p), "values", *asked)
+        return [(round(q["share"], 3), q["evidence"], q["exact"]) for o in answer["objects"] for q in o["patterns"] if q["pattern"] == "frequent"]
+
+    def test_several_frequent_values(self):
+        # Each of the launches in which it was counted: 40 of 100, twice 35 of 100, 12 of 80; of the last nothing was.
+        launches = [(100, 11, 40), (100, 22, 35), (100, 22, 36), (80, 33, 12), (120, 0, None)]
+        whole = "elements of 4 bytes, accessed in 1 place"
+        first = (0.4, f"500 {whole}, 100 of them counted: ≈ 40.0 % are 11", False)
+        second = (0.354, f"500 {whole}, 200 of them counted: ≈ 35.5 % are 22", False)
+        third = (0.15, f"500 {whole}, 80 of them counted: ≈ 15.0 % are 33", False)
+        self.assertEqual(self.counted(launches), [])
+        self.assertEqual(self.counted(launches, ("--frequent", "20")), [first, second])
+        self.assertEqual(self.counted(launches, ("--frequent", "15")), [first, second])  # more than that
+        self.assertEqual(self.counted(launches, ("--frequent", "14.9")), [first, second, third])
+        self.assertEqual(self.counted([(100, 7, 55), (100, 7, 65)], ("--frequent", "20")), [(0.6, f"200 {whole}: 60.0 % are 7", True)])
+
+    def test_no_more_values_than_are_kept(self):
+        # Of six the four with the most elements; one that comes again is the same.
+        launches = [(100, value, 10 + value) for value in (1, 2, 3, 4, 5, 6)] + [(100, 6, 16)]
+        found = self.counted(launches, ("--frequent", "1"))
+        self.assertEqual([e.split(": ")[1] for _, e, _ in found], [f"≈ {10 + value}.0 % are {value}" for value in (6, 5, 4, 3)])
+
+    def test_several_values_of_several_accesses(self):
+        # What one access has alone is told of each; what both have, of both.
+        p = [9, 9, 8, 2**30]
+        one, other = dict(checked=4, equal=2, value=9), dict(checked=4, equal=1, value=8)
+        asked = ("--frequent", "20")
+        self.assertEqual(self.found((0, p, SIGNED, 4, one), (0, p, SIGNED, 4, one), options=asked), [("frequent", 0.5, None, "50.0 % are 9", True)])
+        self.assertEqual(self.found((0, p, SIGNED, 4, one), (0, p, SIGNED, 4, other), options=asked),
+                         [("frequent", 0.25, "work.cu:10", "50.0 % are 9", True), ("frequent", 0.125, "work.cu:11", "25.0 % are 8", True)])
 
     def launches(self, nodes_are_operations, flags):
         """Three launches of a graph that wrote an object; its one kernel is an operation, or the launch is."""

@@ -197,9 +197,9 @@ def case_object(options):
 
 
 def case_advice(options):
-    def redundant(*record, case):
+    def redundant(*record, case, rule="redundant_writes"):
         value = json.loads(Measured(options, *record, case=case).report("advice", "--json"))
-        return [a for a in value["advice"] if a["rule"] == "redundant_writes"]
+        return [a for a in value["advice"] if a["rule"] == rule]
 
     # Two of three copies, all of the same size; what was written to their source was new.
     copies, = redundant(case="copies")
@@ -210,6 +210,10 @@ def case_advice(options):
     bounds = redundant("--values", case="sets")
     require(sum(", at most " in a["evidence"] for a in bounds) == 1 and len(bounds) == 4, bounds)
     require(redundant("--values=off", case="copies") == [], "off")
+    # b was given what a kernel had computed; what a kernel gave a, c and e held, or d, is nothing that the host sent.
+    sent = redundant(case="duplicates", rule="duplicate_writes")
+    require(any((a["count"], a["bytes"]) == (1, 4 * N) and a["saving_ns"] == a["looked_at_ns"] for a in sent) and
+            {a["frames"][0]["name"] for a in sent} <= {"put", "duplicates"}, sent)
 
 
 def case_looks(options):
@@ -375,9 +379,22 @@ def case_memory(options):
     m = Measured(options, "--values", "--values-memory=1M", case="kernels")
     require(m.coverage()["set"] == (4, 4), m.answer)
     m = Measured(options, "--values", "--values-memory=1M", case="large")
-    require(m.missed == {("clEnqueueFillBuffer", MEMORY): 1} and "--values-memory" in m.text, f"{m.missed} {m.text}")
+    require(m.missed == {("clEnqueueFillBuffer", 0): 1} and "some are in the host's" in m.report("ledger", "--json"), f"{m.missed} {m.text}")
+    for host in "0", "1M":  # neither has room for 4 MiB
+        m = Measured(options, "--values", "--values-memory=1M", "--values-host-memory=" + host, case="large")
+        require(m.missed == {("clEnqueueFillBuffer", MEMORY): 1} and "--values-memory" in m.text, f"{m.missed} {m.text}")
     m = Measured(options, "--values=fine", "--values-memory=4k", case="kernels")
     require(m.missed == {("set", 0): 4, ("sum", MEMORY): 1} and list(m.accesses) == ["set"], f"{m.missed}")  # a page is one kernel's
+
+
+def case_host_memory(options):
+    """What the device has no room for is compared on the host, with the same results."""
+    for case in "kernels", "sets", "rectangles", "images", "maps", "svm_maps", "any_order":
+        rich, poor = Measured(options, "--values", case=case), Measured(options, "--values", "--values-memory=1", case=case)
+        found = lambda m: (m.values, m.missed, m.patterns(), m.answer["coverage"])
+        require(rich.values and found(poor) == found(rich), f"{case}: {found(poor)}, with room {found(rich)}")
+        none = Measured(options, "--values", "--values-memory=1", "--values-host-memory=0", case=case)
+        require(not none.values and any(why in (MEMORY, MAPPED) for _, why in none.missed), f"{case}: {none.values} {none.missed}")
 
 
 def peak_kib(options, *record, environment=None):
@@ -469,15 +486,53 @@ def case_guesses(options):
     require(m.coverage()["read_ints"] == (22, 22), m.answer)
 
 
+def frequent_of(m, *asked):
+    """{kernel: {value: (share, of how many elements it was counted, exact)}}"""
+    m.ask(*asked)
+    found = {}
+    for p in (p for o in m.answer["objects"] for p in o["patterns"] if p["pattern"] == "frequent"):
+        counted = re.search("([0-9,]+) of them counted: ", p["evidence"])
+        value = re.search(r": (?:≈ )?[0-9.]+ % are (-?[0-9]+)$", p["evidence"])
+        require(bool(counted) != p["exact"] and value, p)
+        of = found.setdefault(p["operation"], {})
+        require(int(value.group(1)) not in of, p)
+        of[int(value.group(1))] = (p["share"], int(counted.group(1).replace(",", "")) if counted else None, p["exact"])
+    return found
+
+
+def case_several(options):
+    """Launches take turns, in each of which one value is counted: whole launches, so that each share is that of the source."""
+    m = Measured(options, "--values=fine")
+    n, launches, shares = 4000, 12, {11: 0.4, 22: 0.35, 33: 0.15}
+    near = lambda share, truth: abs(share - truth) < (0.02 if options.runtime else 1e-6)  # of the first launch only a part may have been counted
+    for percent in 30, 20, 12:
+        found = frequent_of(m, "--frequent", str(percent))
+        wanted = {value: share for value, share in shares.items() if share > percent / 100}
+        require(set(found) == {"several", "one"} and set(found["several"]) == set(wanted) and set(found["one"]) == {55}, (percent, found))
+        for value, (share, counted, exact) in found["several"].items():
+            require(near(share, wanted[value]) and not exact and counted < n * launches, (percent, found))
+            require(options.runtime or counted % n == 0, (percent, found))
+        (share, _, _), = found["one"].values()
+        require(near(share, 0.55), (percent, found))
+    require(frequent_of(m).keys() == {"one"}, m.answer)  # of more than half
+    require("none" not in frequent_of(m, "--frequent", "1"), m.answer)
+    require("--frequent" in m.wrong("values", "--frequent", "101"), "it was taken")
+    require(all(m.coverage()[kernel] == (launches, launches) for kernel in ("several", "one", "none")), m.answer)
+    # All are counted, whichever launch compared what: the copy that guesses, the same with other values, and the cheaper one.
+    for kernel in "several", "one", "none":
+        loads = [r for r in m.accesses[kernel] if r[1] == 0]
+        require(sum(r[4] for r in loads) == n * launches, (kernel, loads))
+
+
 def case_duplicates(options):
     """Objects that hold the same as others; which operation made them so."""
     m = Measured(options)
     found = {}
     for o in m.answer["objects"]:
-        line = re.search(r"duplicates\(\) values\.c:(\d+)", o["site"]).group(1)
+        line = re.search(r"duplicates\(\) patterns\.c:(\d+)", o["site"]).group(1)
         for p in o["patterns"]:
             if p["pattern"] == "duplicate":
-                other = re.search(r"were the same as buffer in buffer\(\) values\.c:\d+ ← duplicates\(\) values\.c:(\d+)", p["evidence"]).group(1)
+                other = re.search(r"were the same as buffer in buffer\(\) values\.c:\d+ ← duplicates\(\) patterns\.c:(\d+)", p["evidence"]).group(1)
                 require(p["exact"] and p["share"] == 1 and p["bytes"] == 4 * N * p["operations"] and p["evidence"].startswith("all 4,000 bytes were the same as"), p)
                 found[int(line), int(other), p["operation"]] = found.get((int(line), int(other), p["operation"]), 0) + p["operations"]
     first = min(line for line, _, _ in found)  # of a; one line each
@@ -492,7 +547,7 @@ def case_duplicates(options):
 def graph(m, *arguments):
     """{(from, to, object, does)}: a and b are the objects, f and g their fills, s and t the kernels that set them, l and r look and the read."""
     m.ask(*arguments)
-    lines = lambda text: re.findall(r"figure\(\) values\.c:(\d+)", text)
+    lines = lambda text: re.findall(r"figure\(\) patterns\.c:(\d+)", text)
     places = sorted({int(line) for v in m.answer["graph"]["vertices"] for line in lines(v["called_from"] or "")})
     every = graph.places = places if not arguments else graph.places
     letter = lambda line: "abfgstlr"[every.index(int(line))]

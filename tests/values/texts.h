@@ -1,4 +1,4 @@
-/* texts.h - what the kernels of values.c are made of: OpenCL C, or the SPIR-V that il.py has made of that in the folder VALUES_IL. */
+/* texts.h - what the kernels of values.c and its neighbours are made of: OpenCL C, or the SPIR-V that il.py has made of that in the folder VALUES_IL. */
 #ifndef VALUES_TEXTS_H
 #define VALUES_TEXTS_H
 
@@ -29,6 +29,10 @@ static const struct {
      "kernel void spread(global uchar *a, global const int *from, global const int *to) { int i = get_global_id(0); for (int k = from[i]; k < to[i]; k++) a[k] = k & 1; }\n"
      "kernel void paint(write_only image2d_t a) { write_imageui(a, (int2)(get_global_id(0), 0), (uint4)(1)); }\n"
      "kernel void stamp(read_only image2d_t a, write_only image2d_t b) { int2 at = (int2)(get_global_id(0), 1); write_imageui(b, at, read_imageui(a, at)); }\n"},
+    {"several",
+     "kernel void several(global const int *a, global int *b) { int i = get_global_id(0); b[i] = a[i] * 40503 + i * i; }\n"
+     "kernel void one(global const int *a, global int *b) { int i = get_global_id(0); b[i] = a[i] * 40503 + i * i; }\n"
+     "kernel void none(global const int *a, global int *b) { int i = get_global_id(0); b[i] = a[i] * 40503 + i * i; }\n"},
     {"mathematics",
      "#ifndef TWO\n#define TWO 2\n#endif\n"
      "kernel void compute(global const float *a, global float *b, global const double *c, global double *d) {\n"
@@ -87,18 +91,18 @@ static inline void *text_il(const char *name, size_t *bytes)
 }
 
 /* Not built yet. */
-static inline cl_program text_program(cl_context context, const char *name)
+static inline cl_program text_program(cl_context in, const char *name)
 {
     cl_program made = NULL;
     for (size_t i = 0; i < sizeof texts / sizeof *texts && !text_folder(); i++) {
         const char *text = texts[i].text;
         if (strcmp(texts[i].name, name) == 0)
-            CLP(made = clCreateProgramWithSource(context, 1, &text, NULL, &status));
+            CLP(made = clCreateProgramWithSource(in, 1, &text, NULL, &status));
     }
     if (text_folder()) {
         size_t bytes;
         void *il = text_il(name, &bytes);
-        CLP(made = clCreateProgramWithIL(context, il, bytes, &status));
+        CLP(made = clCreateProgramWithIL(in, il, bytes, &status));
         free(il);
     }
     return made;

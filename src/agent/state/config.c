@@ -30,6 +30,7 @@ bool sonde__config_read(struct sonde_config *config)
     config->memory_bytes = number("SONDE_MEMORY", 256u << 20);
     config->values = (unsigned)number("SONDE_VALUES", 0);
     config->values_bytes = number("SONDE_VALUES_MEMORY", 0);
+    config->values_host_bytes = number("SONDE_VALUES_HOST_MEMORY", SONDE_VALUES_HOST_QUARTER);
     config->values_first = number("SONDE_VALUES_FIRST", 0);
     config->values_of = number("SONDE_VALUES_OF", 0);
     const char *kernel = getenv("SONDE_VALUES_KERNEL");

@@ -18,6 +18,8 @@ struct sonde_config {
     uint64_t values_first, values_of; /* SONDE_VALUES_FIRST, SONDE_VALUES_OF: of each `of` launches the first; 0 = all, 0 = once */
     char values_kernel[512];     /* SONDE_VALUES_KERNEL: patterns, separated by commas; empty = all */
     uint64_t values_bytes;       /* SONDE_VALUES_MEMORY: of each device, 0 = a quarter of it */
+    uint64_t values_host_bytes;  /* SONDE_VALUES_HOST_MEMORY: of the host's, or */
+#define SONDE_VALUES_HOST_QUARTER UINT64_MAX /* a quarter of what is available */
     uint64_t memory_bytes;       /* SONDE_MEMORY */
     uint64_t max_bytes;          /* SONDE_MAX_SIZE, 0 = no limit */
     uint64_t delay_ms, duration_ms; /* SONDE_DELAY_MS, SONDE_DURATION_MS, 0 = none */

@@ -10,6 +10,7 @@
  *     room.c      segments of the live mapping, and their room on disk
  *     recorded.c  since when the program runs, and when recording was off
  *     files.c     the process's files
+ *     available.c how much memory the program could still have
  *
  * What takes table_lock may be called by any thread. The monitor's is under monitor_lock.
  */
@@ -47,6 +48,11 @@ void sonde__objects_used(uint64_t enter_ns, const uint32_t *objects, uint32_t co
 /* ---- values.c --------------------------------------------------------------------------- */
 
 void sonde__values_init(void); /* when the agent starts */
+
+/* ---- available.c --------------------------------------------------------------------------- */
+
+/* Bytes, as /proc and /sys/fs/cgroup of this folder say ("": the machine's); 0: there are none, or it is not known. */
+uint64_t sonde__memory_available(const char *root);
 
 /* ---- take.c, profile.c, busy.c: the monitor's -------------------------------------------- */
 

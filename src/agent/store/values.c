@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/state/state.h"
+#include "guest/once.h"
 #include "table.h"
 
 #define MISSED (1u << 31) /* in the place of the object: the reason */
@@ -18,6 +19,11 @@ static struct sonde_map writers;    /* object -> who wrote it last */
 static struct sonde_map launches; /* of (node, shape) -> how many so far */
 static struct sonde_map named;    /* kernel's name -> is it asked for? 1 no, 2 yes */
 
+static struct { /* of the host's memory */
+    _Atomic uint64_t bytes;                     /* that are taken */
+    _Atomic uint64_t refused, refused_until_ns; /* as many are not to be had: it is not asked again at each operation */
+} host;
+
 void sonde__values_init(void)
 {
     memset(&rows, 0, sizeof rows);
@@ -26,6 +32,7 @@ void sonde__values_init(void)
     memset(&writers, 0, sizeof writers);
     memset(&launches, 0, sizeof launches);
     memset(&named, 0, sizeof named);
+    memset(&host, 0, sizeof host); /* what a parent took is the parent's */
 }
 
 bool sonde_values_wanted(unsigned what)
@@ -36,6 +43,41 @@ bool sonde_values_wanted(unsigned what)
 uint64_t sonde_values_memory(void)
 {
     return sonde__agent.config.values_bytes;
+}
+
+/* Without --values-host-memory: a quarter of what would be available without them. It is asked anew for each: others take memory, too, and of
+ * several processes on a machine none takes what the program will need. */
+static uint64_t most_on_host(uint64_t taken)
+{
+    const uint64_t asked = sonde__agent.config.values_host_bytes;
+    return asked != SONDE_VALUES_HOST_QUARTER ? asked : sonde__memory_available("") / 4 + taken / 4;
+}
+
+bool sonde_values_host_take(uint64_t bytes)
+{
+    enum { AGAIN_NS = 1000000000 };
+    static struct sonde_once said;
+    const uint64_t now = sonde_now_ns();
+    if (now < atomic_load(&host.refused_until_ns) && bytes >= atomic_load(&host.refused))
+        return false;
+    uint64_t taken = atomic_load(&host.bytes);
+    const uint64_t most = most_on_host(taken);
+    do
+        if (taken > most || bytes > most - taken) {
+            atomic_store(&host.refused, bytes);
+            atomic_store(&host.refused_until_ns, now + AGAIN_NS);
+            return false;
+        }
+    while (!atomic_compare_exchange_weak(&host.bytes, &taken, taken + bytes));
+    if (sonde__once(&said))
+        sonde_note("values: the device had no memory left for copies (--values-memory): some are in the host's, and are compared over the bus");
+    return true;
+}
+
+void sonde_values_host_give(uint64_t bytes)
+{
+    atomic_fetch_sub(&host.bytes, bytes);
+    atomic_store(&host.refused_until_ns, 0);
 }
 
 /* ---- which launches ---------------------------------------------------------------------- */

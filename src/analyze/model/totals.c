@@ -8,7 +8,7 @@
 bool sonde_drop_loses_operation(enum sonde_drop cause)
 {
     return cause != SONDE_DROP_TRACE_FULL && cause != SONDE_DROP_DISK_FULL &&
-           cause != SONDE_DROP_MAX_SIZE;
+           cause != SONDE_DROP_MAX_SIZE && cause != SONDE_DROP_PAGE;
 }
 
 static uint64_t minus(uint64_t a, uint64_t b)

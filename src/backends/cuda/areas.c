@@ -2,7 +2,8 @@
  *
  * There is an area of device memory for each operation in its calling context and the sites of the objects that its parameters point to, to
  * which the threads of the instrumented copies add what they find (instrument/rewrite.h); and another for the copy that does not
- * guess, which is launched once the first has shown nothing. Objects that were allocated in one call path share it: so there are not more
+ * guess, which is launched once the first has shown nothing. Where what voted in the first shows several values, each has another area whose
+ * guess it is, and launches that guess take turns (instrument/plan.h). Objects that were allocated in one call path share it: so there are not more
  * of them the longer a program runs that allocates and frees, and nobody has to know when a kernel that adds to one is over.
  *
  * What is in an area only grows, so it is read while kernels run, and again: in a stream of ours that waits for no other, by the thread that
@@ -20,7 +21,13 @@
 #define PLAN          (SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES)
 #define LAUNCHES_LONG 16u  /* after so many nobody waits for an access that few threads execute */
 #define GUESSING_ALL 16u /* launches: then each whose number is a power of two */
+#define MORE_SHARE   2u  /* once this part of the memory for areas is taken, other values get none */
 #define PARTS         256u /* at the least: %smid is below the multiprocessors that the chip was made with */
+
+/* What is seen while kernels run may be of any moment: it decides only which area is launched next, and with which copy. */
+struct verdict {
+    bool checked, waits, few, any; /* some guess stands; does not yet; is known of the samples alone; and shows something */
+};
 
 struct sonde_cuda_area {
     struct sonde_cuda_area *next, *alike; /* all; those of the same hash */
@@ -32,6 +39,12 @@ struct sonde_cuda_area {
     uint64_t read_launches;
     _Atomic bool dull;   /* its guesses show nothing */
     _Atomic uint32_t asked; /* launches, of this copy and of the other */
+    struct verdict verdict; /* when it was read last */
+    struct sonde_cuda_area *first; /* of one whose guesses are other values: whose they are; NULL: those of a vote */
+    uint32_t turn;                 /* and which: from 1 */
+    unsigned char *seen;           /* of `first`, once `more` is known: its guesses */
+    _Atomic uint32_t more, turns;  /* 1 + how many others there are, 0: not known; launches since */
+    struct sonde_cuda_area *_Atomic other[SONDE_PLAN_COMMON - 1];
     CUdeviceptr at;
     size_t front, bytes; /* of guesses; of all */
     uint32_t sites[SONDE_PTX_POINTERS_MAX]; /* of what the kernel's pointers point to: the objects that stand for them */
@@ -86,7 +99,9 @@ static void add_rows(struct sonde_cuda_area *a)
 
 static void start(const struct sonde_cuda_area *a, unsigned char *host)
 {
-    if (a->front)
+    if (a->first)
+        sonde__ptx_front_again(a->kernel->ptx, a->kernel->function, &a->kernel->flow, a->first->seen, a->turn, host);
+    else if (a->front)
         sonde__ptx_front_start(a->kernel->ptx, a->kernel->function, &a->kernel->flow, host);
     for (uint32_t k = 0; k < parts_of(a->place); k++)
         sonde__ptx_start(a->kernel->ptx, a->kernel->function, &a->plan, host + a->front + k * sonde__plan_part(&a->plan));
@@ -108,10 +123,29 @@ static bool upload(struct sonde_cuda_area *a)
 }
 
 /* Under all.lock. Device memory that cannot be used stays taken, as freeing it would wait for the program's kernels; and it is the last. */
+static struct sonde_cuda_area *area_put(struct sonde_cuda_area *wanted)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread's capture forbids nothing here */
+    const uint32_t accesses = wanted->kernel->function->accesses;
+    sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
+    const bool there = upload(wanted);
+    sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
+    struct sonde_cuda_area *a = there ? sonde__memory_get(sizeof *a + accesses * sizeof *a->rows) : NULL; /* it is never given back */
+    if (!a) {
+        wanted->place->bytes = there ? wanted->place->most : wanted->place->bytes;
+        return NULL;
+    }
+    memcpy(a, wanted, sizeof *wanted);
+    add_rows(a);
+    a->next = all.areas;
+    all.areas = a;
+    return a;
+}
+
+/* Under all.lock. */
 static struct sonde_cuda_area *area_new(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *sites, struct sonde_cuda_place *place,
                                         bool guesses)
 {
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread's capture forbids nothing here */
     struct sonde_cuda_area wanted = {
         .kernel = k,
         .place = place,
@@ -121,19 +155,24 @@ static struct sonde_cuda_area *area_new(const struct sonde_cuda_kernel *k, uint3
     memcpy(wanted.sites, sites, k->flow.pointer_count * sizeof *sites);
     wanted.front = sonde__ptx_front(k->function, wanted.plan.what);
     wanted.bytes = wanted.front + parts_of(place) * sonde__plan_part(&wanted.plan);
-    sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
-    const bool there = upload(&wanted);
-    sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
-    struct sonde_cuda_area *a = there ? sonde__memory_get(sizeof *a + k->function->accesses * sizeof *a->rows) : NULL; /* it is never given back */
-    if (!a) {
-        place->bytes = there ? place->most : place->bytes;
-        return NULL;
-    }
-    memcpy(a, &wanted, sizeof wanted);
-    add_rows(a);
-    a->next = all.areas;
-    all.areas = a;
-    return a;
+    return area_put(&wanted);
+}
+
+/* Under all.lock. Other values do not take the memory that a kernel needs which is not looked at yet. */
+static struct sonde_cuda_area *area_other(struct sonde_cuda_area *first, uint32_t turn)
+{
+    struct sonde_cuda_area wanted = {
+        .kernel = first->kernel,
+        .place = first->place,
+        .node = first->node,
+        .plan = first->plan,
+        .front = first->front,
+        .bytes = first->bytes,
+        .first = first,
+        .turn = turn,
+    };
+    memcpy(wanted.sites, first->sites, sizeof wanted.sites);
+    return first->place->bytes + first->bytes <= first->place->most / MORE_SHARE ? area_put(&wanted) : NULL;
 }
 
 static bool guesses_in(const struct sonde_cuda_area *a)
@@ -175,8 +214,26 @@ bool sonde__cuda_area_passes(struct sonde_cuda_area *a)
     return atomic_load_explicit(&a->dull, memory_order_relaxed) || (before >= GUESSING_ALL && before & (before - 1));
 }
 
+/* Of those that guess the one whose turn it is. */
+static struct sonde_cuda_area *turn_of(struct sonde_cuda_area *first)
+{
+    const uint32_t more = atomic_load_explicit(&first->more, memory_order_acquire), turn = more > 1 ? (1 + atomic_fetch_add(&first->turns, 1)) % more : 0;
+    struct sonde_cuda_area *a = turn ? atomic_load(&first->other[turn - 1]) : first;
+    if (a)
+        return a;
+    sonde__lock(&all.lock);
+    a = atomic_load(&first->other[turn - 1]);
+    if (!a && (a = area_other(first, turn)))
+        atomic_store(&first->other[turn - 1], a);
+    if (!a)
+        atomic_store(&first->more, turn); /* it does with those that there are */
+    sonde__unlock(&all.lock);
+    return a ? a : first;
+}
+
 CUdeviceptr sonde__cuda_area_launch(struct sonde_cuda_area *a)
 {
+    a = turn_of(a);
     atomic_fetch_add(&a->launches, 1);
     return a->at + a->front;
 }
@@ -228,15 +285,11 @@ static struct sonde_value_seen sum(const struct sonde_cuda_area *a, uint32_t acc
     return seen;
 }
 
-/* What is seen while kernels run may be of any moment: it decides only which copy is launched next. */
-struct verdict {
-    bool checked, waits, any; /* some guess stands; does not yet; and shows something */
-};
-
 static void judge(struct verdict *v, const struct sonde_value_seen *seen)
 {
     v->checked |= seen->checked > 0;
     v->waits |= seen->elements && !seen->checked;
+    v->few |= seen->checked && seen->checked <= SONDE_PTX_SAMPLES;
     v->any |= 2 * seen->equal > seen->checked || 2 * seen->lined > seen->checked;
 }
 
@@ -248,6 +301,33 @@ static bool has_room(size_t bytes)
         room.bytes = room.at ? bytes : 0;
     }
     return room.at;
+}
+
+/* Of guesses that were read last, once they stand, or that has taken long: which other values are there? */
+static void find_others(struct sonde_cuda_area *first)
+{
+    if (atomic_load(&first->more) || !first->verdict.checked || (first->verdict.waits && first->read_launches <= SONDE_PLAN_PATIENCE))
+        return;
+    const unsigned others = sonde__ptx_front_more(first->kernel->ptx, first->kernel->function, room.at);
+    first->seen = others ? sonde__memory_get(first->front) : NULL;
+    if (first->seen)
+        memcpy(first->seen, room.at, first->front);
+    atomic_store_explicit(&first->more, first->seen ? 1 + others : 1, memory_order_release);
+}
+
+/* Once all of them were launched, and none shows anything, nobody guesses any more. */
+static void find_dull(struct sonde_cuda_area *first)
+{
+    const uint32_t more = atomic_load(&first->more);
+    bool any = first->verdict.any, checked = first->verdict.checked;
+    for (uint32_t turn = 1; turn < more; turn++) {
+        const struct sonde_cuda_area *a = atomic_load(&first->other[turn - 1]);
+        checked &= a && a->verdict.checked;
+        any |= a && a->verdict.any;
+    }
+    const bool waits = first->verdict.waits || first->verdict.few; /* of 32 samples 16 may have a value that 55 % have */
+    if (checked && !any && (!waits || first->read_launches > LAUNCHES_LONG))
+        atomic_store_explicit(&first->dull, true, memory_order_relaxed);
 }
 
 static void read_area(struct sonde_cuda_area *a, uint64_t launches)
@@ -268,9 +348,13 @@ static void read_area(struct sonde_cuda_area *a, uint64_t launches)
             if (k < SONDE_PTX_GUESSES)
                 judge(&verdict, &seen);
         }
-    if (guesses_in(a) && verdict.checked && !verdict.any && (!verdict.waits || launches > LAUNCHES_LONG))
-        atomic_store_explicit(&a->dull, true, memory_order_relaxed);
+    a->verdict = verdict;
     a->read_launches = launches;
+    if (!guesses_in(a))
+        return;
+    if (!a->first)
+        find_others(a);
+    find_dull(a->first ? a->first : a);
 }
 
 void sonde__cuda_areas_read(struct sonde_cuda_place *place, bool last)

@@ -37,7 +37,7 @@ enum sonde_cuda_what {
     SONDE_CUDA_NODE,         /* puts a node, which may be a kernel, into a graph */
     SONDE_CUDA_EXEC,         /* makes an executable graph, or changes it */
     SONDE_CUDA_EXEC_GONE,
-    SONDE_CUDA_LOAD,         /* code that is in memory */
+    SONDE_CUDA_LOAD,         /* code, of memory or of a file */
     SONDE_CUDA_UNLOAD,
     SONDE_CUDA_RANGE_ON,     /* cudaProfilerStart */
     SONDE_CUDA_RANGE_OFF,
@@ -179,13 +179,13 @@ enum sonde_cuda_what {
     X(cuDevicePrimaryCtxRetain, CALL)                                         \
     X(cuDevicePrimaryCtxRelease_v2, CALL)                                     \
     X(cuDevicePrimaryCtxReset_v2, CALL)                                       \
-    X(cuModuleLoad, CALL)                                                     \
+    X(cuModuleLoad, LOAD)                                                     \
     X(cuModuleLoadData, LOAD)                                                 \
     X(cuModuleLoadDataEx, LOAD)                                               \
     X(cuModuleLoadFatBinary, LOAD)                                            \
     X(cuModuleUnload, UNLOAD)                                                 \
     X(cuLibraryLoadData, LOAD)                                                \
-    X(cuLibraryLoadFromFile, CALL)                                            \
+    X(cuLibraryLoadFromFile, LOAD)                                            \
     X(cuLibraryUnload, UNLOAD)                                                \
     X(cuLinkComplete, CALL)                                                   \
     X(cuFuncLoad, CALL)                                                       \

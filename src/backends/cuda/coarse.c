@@ -75,9 +75,11 @@ static bool is_ready(struct sonde_cuda_place *p)
     struct sonde_cuda_slots *s = p->slots;
     if (!s && coarse.own && (s = sonde__pages_get(sizeof *s))) {
         if (sonde__cuda_duplicates_ready(p) && t->cuMemAlloc_v2(&s->at, SLOTS_MAX * sizeof *s->told) == CUDA_SUCCESS &&
-            t->cuMemsetD8Async(s->at, 0, SLOTS_MAX * sizeof *s->told, p->stream) == CUDA_SUCCESS && load_mark(p) && t->cuStreamSynchronize(p->stream) == CUDA_SUCCESS)
-            p->slots = s;
-        else
+            t->cuMemsetD8Async(s->at, 0, SLOTS_MAX * sizeof *s->told, p->stream) == CUDA_SUCCESS && load_mark(p)) {
+            sonde__cuda_host_ready(p);
+            p->slots = t->cuStreamSynchronize(p->stream) == CUDA_SUCCESS ? s : NULL;
+        }
+        if (!p->slots)
             sonde__pages_put(s, sizeof *s);
     }
     t->cuThreadExchangeStreamCaptureMode(&mode);
@@ -411,17 +413,46 @@ static bool mark(const struct sonde_cuda_coarse *c, struct sonde_cuda_target *t,
 
 /* ---- copying --------------------------------------------------------------------------------------------- */
 
+static bool allocate(const struct sonde_cuda_coarse *c, uint64_t bytes, CUdeviceptr *at)
+{
+    if (bytes <= c->place->most && sonde__cuda_twins.cuMemAllocFromPoolAsync(at, bytes, c->place->pool, c->stream) == CUDA_SUCCESS)
+        return true;
+    *at = 0;
+    return false;
+}
+
+/* On the host it is where the device has no room; the marks, which a kernel writes one by one, as seldom as can be. */
+static bool get_room(const struct sonde_cuda_coarse *c, struct sonde_cuda_target *t, uint64_t bytes, uint64_t marks)
+{
+    if (!allocate(c, bytes + marks, &t->copy)) {
+        const bool apart = marks && allocate(c, marks, &t->apart);
+        t->host = sonde__cuda_host_get(c->place, c->key, bytes + (apart ? 0 : marks));
+        t->copy = t->host ? t->host->at : 0;
+    }
+    t->marks = t->apart ? t->apart : (marks ? t->copy + bytes : 0);
+    return t->copy;
+}
+
+static void put_room(const struct sonde_cuda_coarse *c, struct sonde_cuda_target *t)
+{
+    if (t->host)
+        sonde__cuda_host_put(c->place, c->stream, c->key, t->host);
+    else if (t->copy)
+        sonde__cuda_twins.cuMemFreeAsync(t->copy, c->stream);
+    if (t->apart)
+        sonde__cuda_twins.cuMemFreeAsync(t->apart, c->stream);
+    t->host = NULL;
+    t->copy = t->marks = t->apart = 0;
+}
+
 static bool copy(const struct sonde_cuda_coarse *c, struct sonde_cuda_target *t)
 {
     const uint64_t bytes = copied_bytes(t), marks = t->grain ? sonde__plan_marks(t->boxes ? bytes : t->bytes, t->grain) : 0;
     uint64_t now = t->address + first_of(t), pieces = bytes / PIECE, mark_pieces = marks / PIECE, at;
-    if (sonde__cuda_twins.cuMemAllocFromPoolAsync(&t->copy, bytes + marks, c->place->pool, c->stream) != CUDA_SUCCESS)
-        return false;
-    t->marks = marks ? t->copy + bytes : 0;
+    const bool room = get_room(c, t, bytes, marks);
     at = t->marks;
-    if (!launch(c, coarse.own->copy, pieces > mark_pieces ? pieces : mark_pieces, (void *[]){&now, &t->copy, &pieces, &at, &mark_pieces})) {
-        sonde__cuda_twins.cuMemFreeAsync(t->copy, c->stream);
-        t->copy = t->marks = 0;
+    if (!room || !launch(c, coarse.own->copy, pieces > mark_pieces ? pieces : mark_pieces, (void *[]){&now, &t->copy, &pieces, &at, &mark_pieces})) {
+        put_room(c, t);
         return false;
     }
     if (t->boxes && !mark(c, t, marks)) {
@@ -477,11 +508,10 @@ static bool compare(struct sonde_cuda_coarse *c, const struct sonde_cuda_target 
 void sonde__cuda_coarse_end(struct sonde_cuda_coarse *c, uint32_t operation)
 {
     for (uint32_t i = 0; i < c->targets; i++) {
-        const struct sonde_cuda_target *t = &c->target[i];
+        struct sonde_cuda_target *t = &c->target[i];
         if (t->copy && operation && !compare(c, t, operation))
             miss(c, SONDE_VALUE_MISSED_COMPARE);
-        if (t->copy)
-            sonde__cuda_twins.cuMemFreeAsync(t->copy, c->stream);
+        put_room(c, t);
         if (operation && !atomic_load(&c->guard->disturbed))
             sonde__cuda_duplicates_after(c->place, c->stream, c->key, t, operation);
     }

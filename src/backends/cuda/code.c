@@ -9,14 +9,18 @@
  */
 #include "sonde_cuda.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "guest/file.h"
 #include "guest/lock.h"
 #include "instrument/fatbin.h"
+#include "instrument/triton.h"
 
 #define SUFFIX "__sonde"
 #define NAME_MAX_BYTES 4096u
+#define FILE_MAX_BYTES ((size_t)1 << 30)
 
 struct image {
     struct image *next;
@@ -25,6 +29,7 @@ struct image {
     bool parsed;                     /* it has been tried */
     enum sonde_value_missed unread;  /* why there is no `ptx` then */
     struct sonde_image_ptx code;
+    struct sonde_cubin cubin;        /* where it has no PTX: by which Triton's is found */
     struct sonde_ptx ptx;
     struct twin {
         bool made;                   /* it has been tried */
@@ -57,12 +62,21 @@ static void add_image(const void *image, uint64_t handle, bool library)
     if (!i)
         return;
     sonde__image_ptx(image, target(), &i->code);
+    if (!i->code.text)
+        i->cubin = sonde__cubin(image);
     i->handle = handle;
     i->library = library;
     sonde__lock(&code.lock);
     i->next = code.images;
     code.images = i;
     sonde__unlock(&code.lock);
+}
+
+static void add_file(const char *path, uint64_t handle, bool library)
+{
+    struct sonde_file file = path ? sonde__file_get(AT_FDCWD, path, FILE_MAX_BYTES) : (struct sonde_file){0};
+    add_image(file.bytes, handle, library);
+    sonde__file_put(&file);
 }
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
@@ -83,7 +97,17 @@ void sonde__cuda_code_loaded(uint32_t id, const void *params)
         add_image(p->image, (uintptr_t)*p->module, false);
         break;
     }
-    default: /* from a file: its kernels are said to be unknown */
+    case ID(cuModuleLoad): {
+        PARAMS(cuModuleLoad);
+        add_file(p->fname, (uintptr_t)*p->module, false);
+        break;
+    }
+    case ID(cuLibraryLoadFromFile): {
+        PARAMS(cuLibraryLoadFromFile);
+        add_file(p->fileName, (uintptr_t)*p->library, true);
+        break;
+    }
+    default:
         break;
     }
 }
@@ -204,6 +228,8 @@ static enum sonde_value_missed examine(struct sonde_cuda_kernel *k, struct image
 {
     if (!i)
         return SONDE_VALUE_MISSED_CODE;
+    if (!i->code.text)
+        sonde__triton_ptx(&i->cubin, name, &i->code);
     if (!i->code.text)
         return SONDE_VALUE_MISSED_PTX;
     enum sonde_value_missed why = read_image(i);

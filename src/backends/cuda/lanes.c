@@ -266,8 +266,11 @@ void sonde__cuda_stream_destroyed(CUcontext context, CUstream stream)
 {
     uint32_t uid;
     sonde__cuda_capture_stream_gone(stream);
-    if (sonde__cupti.cuptiGetContextId(context, &uid) == CUPTI_SUCCESS)
-        sonde__shared_map_take(&handles, handle_key(uid, stream), NULL);
+    if (sonde__cupti.cuptiGetContextId(context, &uid) != CUPTI_SUCCESS)
+        return;
+    sonde__shared_map_take(&handles, handle_key(uid, stream), NULL);
+    if (sonde__cuda_twins.coarse)
+        sonde__cuda_host_stream_gone(uid, stream);
 }
 
 /* ---- events ----------------------------------------------------------------------------------- */

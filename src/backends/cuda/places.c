@@ -121,6 +121,8 @@ void sonde__cuda_place_gone(uint32_t uid)
 {
     sonde__lock(&places.lock);
     struct sonde_cuda_place *p = find(uid);
+    if (p && !p->gone)
+        sonde__cuda_host_gone(p);
     if (p)
         p->gone = true;
     sonde__unlock(&places.lock);

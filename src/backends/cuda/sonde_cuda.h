@@ -7,7 +7,7 @@
  * memory.c follows allocations, copies.c what copies name; graphs.c knows where a
  * graph's nodes come from; modules.c keeps code that was loaded; around.c is what --values puts around an operation:
  * code.c has instrumented copies of kernels, areas.c what they found, execs.c what graphs write, coarse.c compares, duplicates.c has
- * objects that are alike, places.c knows what each context has for that;
+ * objects that are alike, hostcopies.c has room on the host, places.c knows what each context has for that;
  * sanitizer.c is the Compute Sanitizer engine, where patches.c has what each access finds kept;
  * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic.
  *
@@ -365,6 +365,7 @@ struct sonde_cuda_place {
     uint64_t bytes, most;    /* of areas */
     struct sonde_cuda_slots *_Atomic slots;
     struct sonde_cuda_jobs *_Atomic jobs;
+    struct sonde_cuda_host_copies *_Atomic host;
     bool gone;
 };
 /* That of a context, which is current; made at the first. NULL: there is none. */
@@ -390,6 +391,8 @@ struct sonde_cuda_target { /* a part of an object that is compared */
     uint64_t from, to;       /* bytes of it */
     const struct sonde_cuda_box *boxes; /* that are marked, in front of the operation; NULL: its kernel marks, or nobody does */
     CUdeviceptr copy, marks;
+    struct sonde_cuda_host_copy *host; /* where the copy is; NULL: on the device */
+    CUdeviceptr apart;                 /* where the marks are that are on the device nevertheless; 0: they are behind the copy */
 };
 struct sonde_cuda_coarse { /* of an operation, from before it until after it */
     struct sonde_cuda_place *place;
@@ -418,6 +421,23 @@ void sonde__cuda_coarse_freed(uint32_t object);
 uint64_t sonde__cuda_coarse_version(uint32_t object);
 uint64_t sonde__cuda_coarse_writer(uint32_t object);
 void sonde__cuda_coarse_read(struct sonde_cuda_place *place, bool last);
+
+/* ---- copies for which the device has no room (hostcopies.c) -------------------------------------- */
+
+struct sonde_cuda_host_copy {
+    CUdeviceptr at;
+    uint64_t bytes;
+    uint64_t key;    /* of the stream that had it last; 0: none that is known */
+    uint64_t ticket; /* that is told when it is done with it */
+    bool used;       /* by an operation that is being enqueued */
+};
+/* When the place is made ready; without it there are none. */
+void sonde__cuda_host_ready(struct sonde_cuda_place *place);
+/* For what is enqueued in the stream of this key until it is put back there. NULL: there is no memory (--values-host-memory). */
+struct sonde_cuda_host_copy *sonde__cuda_host_get(struct sonde_cuda_place *place, uint64_t key, uint64_t bytes);
+void sonde__cuda_host_put(struct sonde_cuda_place *place, CUstream stream, uint64_t key, struct sonde_cuda_host_copy *copy);
+void sonde__cuda_host_stream_gone(uint32_t context_uid, CUstream stream); /* another may get its handle */
+void sonde__cuda_host_gone(struct sonde_cuda_place *place);
 
 /* ---- what a launch of a graph writes (execs.c) --------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* compare.c - what is copied before an operation is compared with what is there after it (values.c says what).
  *
- * Copies are in buffers of the queue, which its next operation uses again. Where it is known of which bytes an operation writes some,
+ * Copies are in buffers of the queue, which its next operation uses again; on the host, where the device has no room for them. Where it is known of which bytes an operation writes some,
  * there is a byte of marks for each `grain` of them, 1 where they were written.
  */
 #include "values.h"
@@ -26,7 +26,7 @@ struct job {
     cl_ulong found[GROUPS_MAX][SUMS]; /* of each size: what is unchanged; where it is marked, in front of it what was written */
 };
 
-static _Atomic uint64_t copied_room; /* bytes of all copies of all queues */
+static _Atomic uint64_t copied_room; /* bytes of all copies of all queues that are on the device */
 
 static struct sonde_cl_jobs jobs = {.bytes = sizeof(struct job), .most = JOBS_MAX};
 
@@ -293,11 +293,19 @@ static bool is_under_way(const struct sonde_cl_values *v)
 
 /* ---- of a queue ------------------------------------------------------------------------------------ */
 
+static void give(uint64_t bytes, bool on_host)
+{
+    if (on_host)
+        sonde_values_host_give(bytes);
+    else
+        atomic_fetch_sub(&copied_room, bytes);
+}
+
 void sonde__cl_compare_release(const cl_icd_dispatch *real, struct room *room)
 {
     if (room->mem)
         real->clReleaseMemObject(room->mem); /* stays until what was enqueued has run */
-    atomic_fetch_sub(&copied_room, room->bytes);
+    give(room->bytes, room->on_host);
     *room = (struct room){0};
 }
 
@@ -380,32 +388,43 @@ static uint64_t most_bytes(const cl_icd_dispatch *real, cl_command_queue queue)
     return all / 4;
 }
 
-bool sonde__cl_compare_room(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, struct room *of, uint64_t needed)
+static bool take(uint64_t most, uint64_t bytes, bool on_host)
 {
-    const uint64_t most = most_bytes(real, queue);
-    uint64_t room = 65536;
+    if (on_host)
+        return sonde_values_host_take(bytes);
+    const bool taken = atomic_fetch_add(&copied_room, bytes) + bytes <= most;
+    atomic_fetch_sub(&copied_room, taken ? 0 : bytes);
+    return taken;
+}
+
+/* A room in place of that which is there, unless there is no memory for what it has more. */
+static bool make_room(const cl_icd_dispatch *real, const struct sonde_cl_values *v, struct room *of, uint64_t most, uint64_t bytes, bool on_host)
+{
+    const bool again = of->on_host == on_host;
     cl_int status;
-    if (of->bytes >= needed)
-        return true;
-    if (needed > most + 8) /* or no size at all: the runtime will say so */
+    if (!take(most, bytes - (again ? of->bytes : 0), on_host))
         return false;
-    while (room < needed)
-        room += room / 2;
-    const uint64_t more = room - of->bytes;
-    if (atomic_fetch_add(&copied_room, more) + more > most) {
-        atomic_fetch_sub(&copied_room, more);
-        return false;
-    }
-    atomic_fetch_sub(&copied_room, more);
-    sonde__cl_compare_release(real, of);
-    atomic_fetch_add(&copied_room, room);
-    of->bytes = room;
-    of->mem = real->clCreateBuffer(v->context, CL_MEM_READ_WRITE, (size_t)room, NULL, &status);
+    if (of->mem)
+        real->clReleaseMemObject(of->mem);
+    if (!again)
+        give(of->bytes, of->on_host);
+    *of = (struct room){.bytes = bytes, .on_host = on_host};
+    of->mem = real->clCreateBuffer(v->context, CL_MEM_READ_WRITE | (on_host ? CL_MEM_ALLOC_HOST_PTR : 0), (size_t)bytes, NULL, &status);
     if (status == CL_SUCCESS)
         return true;
     of->mem = NULL;
     sonde__cl_compare_release(real, of);
     return false;
+}
+
+bool sonde__cl_compare_room(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, struct room *of, uint64_t needed)
+{
+    if (of->bytes >= needed)
+        return true;
+    const uint64_t most = most_bytes(real, queue), bytes = sonde__room_bytes(needed);
+    if (needed <= most + 8 && make_room(real, v, of, most, bytes, false)) /* or it is no size at all: the runtime will say so */
+        return true;
+    return make_room(real, v, of, most, bytes, true) || make_room(real, v, of, most, needed, true);
 }
 
 /* The program may unload the runtime when its own work is done: ours must be, too. Not for long, since that work may wait for

@@ -3,7 +3,8 @@
  *
  * At the first launch of a kernel the bitcode of its program is instrumented (instrument/llvm.h) and becomes a program of ours in
  * the same context. A launch runs its kernel in place of the program's, with the same arguments and an area behind them. The first
- * launches also guess (plan.h): what is not found in these is not looked for in the others, by a second copy that costs less. There
+ * launches also guess (plan.h): what is not found in these is not looked for in the others, by a second copy that costs less. Where those
+ * who vote have seen several values, launches take turns: each has an area whose guess is another of these. There
  * is an area for each operation in its calling context and the sites of the objects that the kernel's arguments are, so that there are
  * not more of them the longer a program runs that makes objects and releases them; what is in it only
  * grows. It lies in memory of the host, which the monitor reads at any time: the device must be one that uses that.
@@ -32,7 +33,8 @@ enum { DEVICES_MAX = 64,
        ARGUMENTS_MAX = 256,
        OPTIONS_MAX = 16384,
        PAGE = 4096,
-       AREAS_MOST = 1 << 30 };
+       AREAS_MOST = 1 << 30,
+       MORE_SHARE = 2 }; /* once this part of the memory for areas is taken, other values get none */
 
 struct code { /* of a program, for a device */
     cl_program program; /* ours */
@@ -67,6 +69,9 @@ struct area {
     _Atomic uint64_t launches;
     uint64_t read_launches;
     bool dull;                 /* of a copy that guesses: it has not found anything */
+    _Atomic uint32_t asked;    /* launches, of this copy or of a cheaper one */
+    _Atomic uint32_t more, turns; /* of one whose guesses are those of a vote: 1 + how many other values there are, 0: not known; launches since */
+    struct area *_Atomic other[SONDE_PLAN_COMMON - 1]; /* their guesses are these, by turn */
     uint32_t *sites;           /* of each of the kernel's own parameters: the object that stands for what it is; behind the rows */
     uint32_t rows[];           /* of each access; 0: it has none */
 };
@@ -361,8 +366,14 @@ static void add_rows(struct area *a)
     }
 }
 
+/* In an area's memory. */
+static struct sonde_plan_guess *guesses_at(const struct sonde_llvm_kernel *code, unsigned char *host)
+{
+    return (void *)(host + code->parts * sonde__plan_part(&code->plan));
+}
+
 /* As it starts, in host memory; NULL: there is none. */
-static cl_mem area_mem(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, unsigned char *host)
+static cl_mem area_mem(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, const struct area *first, unsigned turn, unsigned char *host)
 {
     const struct sonde_llvm_kernel *code = t->code;
     cl_int status;
@@ -370,17 +381,20 @@ static cl_mem area_mem(const cl_icd_dispatch *real, const struct sonde_cl_twin *
         return NULL;
     for (uint32_t k = 0; k < code->parts; k++)
         sonde__plan_start(&code->plan, host + k * sonde__plan_part(&code->plan));
+    for (uint32_t k = 0; first && k < code->plan.accesses; k++)
+        guesses_at(code, host)[k] = sonde__plan_again(&guesses_at(code, first->host)[k], turn);
     cl_mem mem = real->clCreateBuffer(t->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, area_bytes(code), host, &status);
     return status == CL_SUCCESS ? mem : NULL;
 }
 
-/* Under fine.lock. */
-static struct area *area_new(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, uint32_t node, const uint32_t *sites)
+/* Under fine.lock. `first` not NULL: the guesses are its other values, of this turn. Other values do not take the memory that a kernel needs which is not looked at yet. */
+static struct area *area_new(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, uint32_t node, const uint32_t *sites, const struct area *first,
+                             unsigned turn)
 {
     const struct sonde_llvm_kernel *code = t->code;
-    const uint64_t most = sonde_values_memory() ? sonde_values_memory() : AREAS_MOST;
+    const uint64_t all = sonde_values_memory() ? sonde_values_memory() : AREAS_MOST, most = first ? all / MORE_SHARE : all;
     unsigned char *host = fine.bytes + area_bytes(code) <= most ? sonde__pages_get(area_bytes(code)) : NULL;
-    cl_mem mem = area_mem(real, t, host);
+    cl_mem mem = area_mem(real, t, first, turn, host);
     struct area *a = mem ? sonde__memory_get(sizeof *a + (code->plan.accesses + code->parameters) * sizeof *a->rows) : NULL; /* it is never given back */
     if (!a) {
         if (mem)
@@ -414,7 +428,7 @@ static struct area *area_of(const cl_icd_dispatch *real, const struct sonde_cl_t
     struct area *a = (void *)(uintptr_t)first;
     while (a && (a->code != t->code || a->context != t->context || a->node != node || memcmp(a->sites, sites, bytes) != 0))
         a = a->alike;
-    if (!a && (a = area_new(real, t, node, sites))) {
+    if (!a && (a = area_new(real, t, node, sites, NULL, 0))) {
         a->alike = (void *)(uintptr_t)first;
         sonde__shared_map_put(&by_hash, key, (uintptr_t)a);
     }
@@ -464,7 +478,7 @@ static struct sonde_value_seen sum_of(const struct area *a, uint32_t access)
         unchecked += of->elements * found.unchecked;
     }
     if (plan->what & SONDE_PLAN_GUESSES)
-        add_guess((const void *)(a->host + a->code->parts * part + access * sizeof(struct sonde_plan_guess)), of, a->code->together, unchecked, &seen);
+        add_guess(&guesses_at(a->code, a->host)[access], of, a->code->together, unchecked, &seen);
     return seen;
 }
 
@@ -526,20 +540,67 @@ static struct sonde_cl_twin *twin_of(const cl_icd_dispatch *real, cl_command_que
     return t;
 }
 
-/* What is seen while kernels run may be of any moment: it decides only which copy is launched next. It is looked at after one launch,
- * two, four and so on. */
-static bool is_dull(struct area *a)
+struct verdict {
+    bool checked, waits, any; /* something was compared; some guess does not stand yet; and one shows something */
+};
+
+static struct verdict judge(const struct area *a)
 {
-    const uint64_t launches = atomic_load(&a->launches);
-    if (a->dull || !launches || launches & (launches - 1))
-        return a->dull;
-    bool any = false, checked = false;
-    for (uint32_t k = 0; k < a->code->plan.accesses && !any; k++) {
+    struct verdict v = {0};
+    for (uint32_t k = 0; k < a->code->plan.accesses; k++) {
         const struct sonde_value_seen seen = sum_of(a, k);
-        checked |= seen.checked > 0;
-        any = 2 * seen.equal > seen.checked || 2 * seen.lined > seen.checked;
+        v.checked |= seen.checked > 0;
+        v.waits |= a->rows[k] && seen.elements && guesses_at(a->code, a->host)[k].votes < SONDE_PLAN_VOTES;
+        v.any |= 2 * seen.equal > seen.checked || 2 * seen.lined > seen.checked;
     }
-    return a->dull = checked && !any;
+    return v;
+}
+
+static uint32_t more_of(const struct area *first)
+{
+    unsigned most = 0;
+    for (uint32_t k = 0; k < first->code->plan.accesses; k++) {
+        const unsigned more = first->rows[k] ? sonde__plan_more(&guesses_at(first->code, first->host)[k]) : 0;
+        most = more > most ? more : most;
+    }
+    return 1 + most;
+}
+
+/* What is seen while kernels run may be of any moment: it decides only which copy is launched next, and with which area. It is looked at after one
+ * launch, two, four and so on. Nothing is found once each other value was counted, too. */
+static bool is_dull(struct area *first)
+{
+    const uint32_t launches = atomic_fetch_add(&first->asked, 1);
+    if (first->dull || !launches || launches & (launches - 1))
+        return first->dull;
+    struct verdict v = judge(first);
+    if (!atomic_load(&first->more) && v.checked && (!v.waits || !v.any || launches >= SONDE_PLAN_PATIENCE))
+        atomic_store(&first->more, more_of(first));
+    const uint32_t more = atomic_load(&first->more);
+    for (uint32_t turn = 1; turn < more; turn++) {
+        const struct area *a = atomic_load(&first->other[turn - 1]);
+        const struct verdict other = a ? judge(a) : (struct verdict){0};
+        v.checked &= other.checked;
+        v.any |= other.any;
+    }
+    return first->dull = v.checked && !v.any;
+}
+
+/* Of those that guess the one whose turn it is. */
+static struct area *turn_of(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, struct area *first)
+{
+    const uint32_t more = atomic_load(&first->more), turn = more > 1 ? (1 + atomic_fetch_add(&first->turns, 1)) % more : 0;
+    struct area *a = turn ? atomic_load(&first->other[turn - 1]) : first;
+    if (a)
+        return a;
+    sonde__lock(&fine.lock);
+    a = atomic_load(&first->other[turn - 1]);
+    if (!a && (a = area_new(real, t, first->node, first->sites, first, turn)))
+        atomic_store(&first->other[turn - 1], a);
+    if (!a)
+        atomic_store(&first->more, turn); /* it does with those that there are */
+    sonde__unlock(&fine.lock);
+    return a ? a : first;
 }
 
 /* The area of the launch; perhaps of a cheaper twin. NULL: no memory. */
@@ -556,7 +617,7 @@ static struct area *choose(const cl_icd_dispatch *real, const struct sonde_cl_en
     if (a)
         sonde_value_looked_at(objects, count);
     if (!a || !is_dull(a))
-        return a;
+        return a ? turn_of(real, *twin, a) : NULL;
     struct sonde_cl_twin *cheaper = twin_of(real, queue, handle, kernel, false);
     struct area *other = cheaper && !cheaper->why ? area_of(real, cheaper, node, sites) : NULL;
     *twin = other ? cheaper : *twin;

@@ -20,6 +20,7 @@ enum {
 struct room { /* of a queue, for what is compared of an object */
     cl_mem mem;
     uint64_t bytes;
+    bool on_host; /* the device had no memory for it */
 };
 
 /* Where the comparisons of one operation are made. */

@@ -106,34 +106,10 @@ const char *record_program_obstacle(const char *path)
 
 /* ---- our libraries --------------------------------------------------------- */
 
-static int find_library(const char *folder, const char *name, char *path, struct sonde_diag *diag)
-{
-    char candidate[PATH_MAX];
-    int n = snprintf(candidate, sizeof candidate, "%s/../lib/sonde/%s", folder, name);
-    if (n < 0 || (size_t)n >= sizeof candidate || !realpath(candidate, path)) {
-        sonde_diag_set(diag, SONDE_ENOTFOUND, candidate, "cannot find Sonde's library");
-        sonde_diag_errno(diag, ENOENT);
-        sonde_diag_hint(diag, "the installation is incomplete");
-        return SONDE_ENOTFOUND;
-    }
-    return SONDE_OK;
-}
-
 int record_find_libraries(struct record_paths *paths, struct sonde_diag *diag)
 {
-    char folder[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);
-    if (n <= 0) {
-        sonde_diag_set(diag, SONDE_EIO, "/proc/self/exe", "cannot find Sonde's installation folder");
-        sonde_diag_errno(diag, errno);
-        return SONDE_EIO;
-    }
-    folder[n] = 0;
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        *slash = 0;
-    int error = find_library(folder, "libsonde-agent.so", paths->agent, diag);
-    return error ? error : find_library(folder, "libsonde-preload.so", paths->preload, diag);
+    const int error = sonde_find_installed("lib/sonde/libsonde-agent.so", paths->agent, diag);
+    return error ? error : sonde_find_installed("lib/sonde/libsonde-preload.so", paths->preload, diag);
 }
 
 /* ---- the environment ------------------------------------------------------ */
@@ -203,7 +179,7 @@ static bool is_ours(const char *entry)
 {
     static const char *const names[] = {
         "LD_PRELOAD", "SONDE_AGENT", "SONDE_OUT", "SONDE_TRACE", "SONDE_MEMORY", "SONDE_STREAMS_PER_THREAD",
-        "SONDE_MAX_SIZE", "SONDE_VALUES", "SONDE_VALUES_ENGINE", "SONDE_VALUES_MEMORY", "SONDE_VALUES_FIRST", "SONDE_VALUES_OF", "SONDE_VALUES_KERNEL",
+        "SONDE_MAX_SIZE", "SONDE_VALUES", "SONDE_VALUES_ENGINE", "SONDE_VALUES_MEMORY", "SONDE_VALUES_HOST_MEMORY", "SONDE_VALUES_FIRST", "SONDE_VALUES_OF", "SONDE_VALUES_KERNEL",
         "SONDE_DELAY_MS", "SONDE_DURATION_MS", "SONDE_START_OFF", "SONDE_CHECK", "SONDE_PYTHON",
         "SONDE_API", "SONDE_GRAPH", "SONDE_CAPTURE", "SONDE_CPU"};
     for (const struct sonde_runtime *r = sonde_runtimes; r->name; r++)
@@ -305,6 +281,8 @@ char **record_environment(const struct record_options *o, const struct record_pa
     if (o->engine)
         put(&e, "SONDE_VALUES_ENGINE", record_engine_names[o->engine]);
     put_number(&e, "SONDE_VALUES_MEMORY", o->values_bytes);
+    if (o->values_host_bytes != RECORD_HOST_QUARTER)
+        put_number(&e, "SONDE_VALUES_HOST_MEMORY", o->values_host_bytes);
     put_number(&e, "SONDE_VALUES_FIRST", o->values_first);
     put_number(&e, "SONDE_VALUES_OF", o->values_of);
     if (o->values_kernel)

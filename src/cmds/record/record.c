@@ -38,6 +38,9 @@ static const struct sonde_option options[] = {
              "CUDA kernels that are machine code only (libraries), with Compute Sanitizer; slow, and without device times"},
     {.name = "values-memory", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(values_bytes),
      .help = "device memory that --values may take (default: a quarter of the device's)"},
+    {.name = "values-host-memory", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(values_host_bytes),
+     .help = "memory of the host that --values may take for copies for which the device has no room: they are compared over the bus "
+             "(default: a quarter of what is available; 0: none)"},
     {.name = "values-sample", .type = SONDE_OPTION_STRING, .argument = "N[/M]", .offset = AT(values_sample),
      .help = "--values: of each kernel, by calling context and launch size, only the first N launches, or the first N of each M "
              "(default: all; 1/20 with --values-engine=sanitizer)"},
@@ -94,6 +97,7 @@ static const struct record_options defaults = {
     .memory_bytes = 256u << 20,
     .streams_per_thread = 256,
     .cpu_hz = 199,
+    .values_host_bytes = RECORD_HOST_QUARTER,
     .pairs = 10,
 };
 

@@ -32,6 +32,7 @@ enum {
 };
 
 enum { RECORD_KERNEL_MAX = 512 }; /* as the agent has it */
+#define RECORD_HOST_QUARTER UINT64_MAX
 
 struct record_options {
     int mode;
@@ -48,6 +49,7 @@ struct record_options {
     uint64_t values_first, values_of;   /* the same as numbers */
     const char *values_kernel;          /* patterns, separated by commas; NULL: all */
     uint64_t values_bytes;              /* of each device's memory; 0: a quarter of it */
+    uint64_t values_host_bytes;         /* of the host's; RECORD_HOST_QUARTER: of what is available */
     int api, graph;                     /* indices into record_api_names, record_graph_names */
     const char *capture;                /* "cuda", "nvtx:NAME"; NULL: all */
     const char *hide_arguments;         /* patterns, separated by commas; NULL: none */

@@ -1,4 +1,4 @@
-/* engines.cu - the kernels of tests/values/values.c (patterns, guesses) with the same numbers: what is found of them is in
+/* engines.cu - the kernels of tests/values/patterns.c (patterns, guesses) with the same numbers: what is found of them is in
  * tests/values/known_patterns.py. It is compiled with PTX, and again as machine code only (engines-machine).
  *
  * More of it is known here: loads of 16 bytes, a NaN, elements that are read twice, halves of accesses.

@@ -113,7 +113,30 @@ static void test_partner_compared(void **state)
     while (sonde__alike_next(&alike, 1, &again))
         ;
     sonde__alike_hashed(&alike, &pair.one, same);
+    assert_true(is_pair(1, 1, 2)); /* 1 was written last */
+}
+
+/* What is told is told of the operation that wrote last, whichever hash is known first. */
+static void test_hashes_in_another_order(void **state)
+{
+    (void)state;
+    struct sonde_alike_state partner, first = write_to(1, 8, 1), last;
+    struct sonde_alike_pair pair;
+    assert_true(sonde__alike_written(&alike, &first, &partner));
+    last = write_to(2, 8, 1);
+    assert_true(sonde__alike_written(&alike, &last, &partner));
+    sonde__alike_hashed(&alike, &last, same);
+    assert_false(is_pair(1, 0, 0));
+    sonde__alike_hashed(&alike, &first, same);
     assert_true(is_pair(1, 2, 1));
+    /* 1 is like 2 from now on, with which the next write is compared at once: not once more when both hashes are known. */
+    pair.one = write_to(1, 8, 1);
+    assert_true(sonde__alike_written(&alike, &pair.one, &pair.other));
+    assert_int_equal(pair.other.object, 2);
+    sonde__alike_compared(&alike, &pair);
+    sonde__alike_hashed(&alike, &pair.one, same);
+    sonde__alike_hashed(&alike, &last, same);
+    assert_false(is_pair(1, 0, 0));
 }
 
 static void test_not_all_are_hashed(void **state)
@@ -153,6 +176,7 @@ int main(void)
         cmocka_unit_test_setup(test_what_was_written_since, setup),
         cmocka_unit_test_setup(test_partner, setup),
         cmocka_unit_test_setup(test_partner_compared, setup),
+        cmocka_unit_test_setup(test_hashes_in_another_order, setup),
         cmocka_unit_test_setup(test_not_all_are_hashed, setup),
         cmocka_unit_test_setup(test_held, setup),
     };

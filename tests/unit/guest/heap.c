@@ -61,11 +61,25 @@ static void memory_is_zeroed_aligned_and_apart(void **state)
     assert_int_equal(errno, EDOM);
 }
 
+static void room_is_made_for_more(void **state)
+{
+    (void)state;
+    for (uint64_t bytes = 1; bytes < UINT64_MAX / 4; bytes += bytes / 3 + 1) {
+        const uint64_t room = sonde__room_bytes(bytes);
+        assert_int_equal(room % 64, 0);
+        assert_true(room >= bytes && room >= 65536 && (room == 65536 || room <= bytes + bytes / 2));
+        assert_int_equal(sonde__room_bytes(room), room);
+        assert_true(sonde__room_bytes(room + 1) > room);
+    }
+    assert_true(sonde__room_bytes(UINT64_MAX) == UINT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_are_apart_and_come_back),
         cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
+        cmocka_unit_test(room_is_made_for_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

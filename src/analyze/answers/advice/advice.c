@@ -199,6 +199,47 @@ static int redundant(struct sonde__find *f, uint32_t process)
     return rc;
 }
 
+/* [tree node]: bytes of objects that held what another one did, after operations there. NULL: out of memory. */
+static uint64_t *sum_duplicates(const struct sonde__find *f)
+{
+    uint64_t *by_leaf = calloc(f->profile->nodes.count + 1, sizeof *by_leaf);
+    for (uint32_t i = 0; i < f->m->process_count && by_leaf; i++) {
+        const struct sonde_row_duplicate *rows = f->m->processes[i].tables[SONDE_TABLE_DUPLICATE].rows;
+        for (uint32_t k = 1; k < f->m->processes[i].tables[SONDE_TABLE_DUPLICATE].count; k++)
+            by_leaf[sonde_profile_locate(f->profile, i, rows[k].node)] += rows[k].bytes;
+    }
+    return by_leaf;
+}
+
+/* Copies from the host, since the device had what they brought. They wrote no more than the objects hold. */
+static int duplicates(struct sonde__find *f, uint32_t process)
+{
+    const struct sonde_process *p = &f->m->processes[process];
+    uint64_t *by_leaf = sum_duplicates(f);
+    int rc = by_leaf ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
+        const struct sonde_row_profile *row = &p->profiles[i];
+        const uint32_t leaf = row->lane < p->lane_count ? sonde_profile_locate(f->profile, process, row->node) : 0;
+        const struct sonde_cct_node *node = &f->profile->nodes.items[leaf];
+        if (!leaf || !by_leaf[leaf] || !node->self.bytes || sonde_op_kind_way(node->op) != SONDE_WAY_TO_DEVICE)
+            continue;
+        const double part = (double)by_leaf[leaf] / (double)node->self.bytes;
+        rc = sonde__find_add(f,
+                             &(struct sonde__finding){
+                                 .rule = RULE_DUPLICATE,
+                                 .process = process,
+                                 .device = p->lanes[row->lane].device,
+                                 .leaf = leaf,
+                                 .count = row->count,
+                                 .bytes = row->bytes,
+                                 .looked_at_ns = row->sum_ns,
+                                 .saving_ns = (uint64_t)((double)row->sum_ns * (part < 1 ? part : 1)),
+                             });
+    }
+    free(by_leaf);
+    return rc;
+}
+
 /* [tree node]: bytes that kernels there read and wrote, and those of them that needed no memory. NULL: out of memory. */
 struct accessed {
     double bytes, needless, heavy; /* heavy: of one access, what the type would not have */
@@ -354,6 +395,14 @@ static void say_redundant(const struct sonde__finding *f, struct sonde_text *t)
                       w.looked_at, w.count, w.s, f->sum > 0 ? "at most " : "", sonde_number_time(wasted, (double)f->saving_ns));
 }
 
+static void say_duplicates(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    char again[SONDE_NUMBER_MAX];
+    sonde_text_format(t, "of %s in %s cop%s from the host, at most %s brought what another object held already; times are those of a run with --values",
+                      w.looked_at, w.count, f->count == 1 ? "y" : "ies", sonde_number_time(again, (double)f->saving_ns));
+}
+
 static void say_needless_bytes(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
@@ -410,6 +459,9 @@ static const struct rule {
     [RULE_NEEDLESS_BYTES] = {"needless_bytes", "values that need less memory",
         "pass the value, compute it from the index, or store a narrower type; the view values shows lines and types", needless_bytes,
         say_needless_bytes, false, 1},
+    [RULE_DUPLICATE] = {"duplicate_writes", "what the device has, copied again",
+        "copy it on the device, from the object that holds it, or use one object for both; the view values shows which", duplicates,
+        say_duplicates, false, 1},
 };
 /* clang-format on */
 

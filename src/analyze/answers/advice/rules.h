@@ -28,6 +28,7 @@ enum sonde__rule {
     RULE_ALLOCATES,
     RULE_REDUNDANT,
     RULE_NEEDLESS_BYTES,
+    RULE_DUPLICATE,
     RULE_COUNT,
 };
 

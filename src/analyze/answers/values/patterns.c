@@ -128,17 +128,22 @@ static const char *narrower_of(const struct sonde_value_accessed *a, bool *exact
     return a->type == SONDE_ELEMENT_UNSIGNED || a->type == SONDE_ELEMENT_SIGNED ? narrower_integer(a) : NULL;
 }
 
-/* No infinity and no NaN, and all between two that agree in sign, exponent and `mantissa` bits or more: it gets how many. */
+/* No infinity and no NaN, and all of one sign: then the least and the most differ by 2^-K of the larger or less, and one number of K bits of
+ * mantissa is as near to each. `mantissa` gets the largest K. Cut at K bits, 0.9999 and 1.0001 would agree in none. Of numbers on both sides of 2
+ * the bits that were added up may look like a NaN: they are not found. */
 static bool is_approximate(const struct sonde_value_accessed *a, unsigned *mantissa)
 {
     const struct layout l = layout_of(a);
     const uint64_t exponents = (1ull << l.exponent) - 1;
-    const unsigned least = *mantissa;
-    if (!sonde_value_is_real(a) || (a->any >> l.mantissa & exponents) == exponents || a->least >> l.mantissa != a->most >> l.mantissa)
+    const double least = sonde_value_number(a, a->least), most = sonde_value_number(a, a->most);
+    const unsigned fewest = *mantissa;
+    int exponent;
+    if (!sonde_value_is_real(a) || (a->any >> l.mantissa & exponents) == exponents || a->least > a->most || (least <= 0 && most >= 0))
         return false;
-    for (*mantissa = l.mantissa; a->least >> (l.mantissa - *mantissa) != a->most >> (l.mantissa - *mantissa);)
-        --*mantissa;
-    return *mantissa >= least;
+    const double fraction = frexp((most - least) / fmax(fabs(least), fabs(most)), &exponent); /* 0 is of single values */
+    const int bits = fraction > 0 ? (fraction > 0.5 ? 0 : 1) - exponent : (int)l.mantissa;
+    *mantissa = bits < (int)l.mantissa ? (unsigned)bits : l.mantissa;
+    return *mantissa >= fewest;
 }
 
 /* Of those compared: how many of all are likely to match. */
@@ -154,10 +159,28 @@ static bool is_guessed(const struct sonde_value_guess *guess, double least)
     return guess->checked >= SONDE_PATTERN_POINTS && (double)guess->matching > least * (double)guess->checked;
 }
 
-/* One pattern, if the access matches it: kind NONE otherwise. A single value is also frequent and of a narrow type: that is not said. */
-static struct sonde_value_pattern pattern_of(const struct sonde_value_accessed *a, enum sonde_pattern kind, unsigned mantissa)
+/* Of how many values an access may match it. */
+static unsigned most_of(enum sonde_pattern kind)
 {
-    struct sonde_value_pattern p = {.kind = kind, .of = *a, .exact = true, .elements = a->elements, .mantissa = mantissa};
+    return kind == SONDE_PATTERN_FREQUENT ? SONDE_VALUE_COMMON : 1;
+}
+
+/* Does more than the least share match what was guessed? Then that is what the pattern is of. */
+static bool put_guess(struct sonde_value_pattern *p, const struct sonde_value_guess *guess, double least)
+{
+    if (!is_guessed(guess, least))
+        return false;
+    p->guess = *guess;
+    p->elements = matching(&p->of, guess);
+    p->exact = guess->checked >= p->of.elements;
+    return true;
+}
+
+/* One pattern, if the access matches it: kind NONE otherwise. A single value is also frequent and of a narrow type: that is not said. `which`: of
+ * its values. */
+static struct sonde_value_pattern pattern_of(const struct sonde_value_accessed *a, enum sonde_pattern kind, unsigned which, const struct sonde_value_asked *asked)
+{
+    struct sonde_value_pattern p = {.kind = kind, .of = *a, .exact = true, .elements = a->elements, .mantissa = asked->mantissa};
     bool is = false;
     if (kind != SONDE_PATTERN_SINGLE_ZERO && (is_zero(a) || (is_single(a) && kind != SONDE_PATTERN_SINGLE_VALUE))) {
         p.kind = SONDE_PATTERN_NONE;
@@ -174,16 +197,10 @@ static struct sonde_value_pattern pattern_of(const struct sonde_value_accessed *
         is = (p.narrower = narrower_of(a, &p.exact)) != NULL;
         break;
     case SONDE_PATTERN_STRUCTURED:
-        if ((is = is_guessed(&a->linear, SONDE_PATTERN_LINED))) {
-            p.elements = matching(a, &a->linear);
-            p.exact = a->linear.checked >= a->elements;
-        }
+        is = put_guess(&p, &a->linear, SONDE_PATTERN_LINED);
         break;
     case SONDE_PATTERN_FREQUENT:
-        if ((is = is_guessed(&a->common, SONDE_PATTERN_COMMON))) {
-            p.elements = matching(a, &a->common);
-            p.exact = a->common.checked >= a->elements;
-        }
+        is = put_guess(&p, &a->common[which], asked->common);
         break;
     case SONDE_PATTERN_APPROXIMATE:
         is = is_approximate(a, &p.mantissa);
@@ -212,7 +229,8 @@ double sonde_value_needless_bytes(const struct sonde_value_accessed *a, const ch
     const bool reads = a->what == SONDE_ACCESS_LOAD;
     if (reads && (is_zero(a) || is_single(a)))
         return (double)a->elements * a->element_bytes;
-    const struct sonde_value_pattern line = pattern_of(a, SONDE_PATTERN_STRUCTURED, 0), heavy = pattern_of(a, SONDE_PATTERN_HEAVY_TYPE, 0);
+    const struct sonde_value_asked asked = {0}; /* neither pattern depends on it */
+    const struct sonde_value_pattern line = pattern_of(a, SONDE_PATTERN_STRUCTURED, 0, &asked), heavy = pattern_of(a, SONDE_PATTERN_HEAVY_TYPE, 0, &asked);
     if (reads && line.kind != SONDE_PATTERN_NONE)
         return (double)line.elements * a->element_bytes;
     if (heavy.kind == SONDE_PATTERN_NONE)
@@ -230,8 +248,9 @@ static void join(struct sonde_value_accessed *sum, const struct sonde_value_acce
     sum->all &= a->all;
     sum->least = a->least < sum->least ? a->least : sum->least;
     sum->most = a->most > sum->most ? a->most : sum->most;
-    sonde_value_guess_join(&sum->common, &a->common);
-    sonde_value_guess_join(&sum->linear, &a->linear);
+    for (unsigned which = 0; which < SONDE_VALUE_COMMON; which++)
+        sonde_value_common_join(sum->common, &a->common[which]);
+    sonde_value_linear_join(&sum->linear, &a->linear);
 }
 
 static int add(struct sonde_value_patterns *out, struct sonde_value_pattern p, uint32_t accesses, uint64_t all_elements)
@@ -241,28 +260,56 @@ static int add(struct sonde_value_patterns *out, struct sonde_value_pattern p, u
     return p.kind == SONDE_PATTERN_NONE ? 0 : sonde_vector_push(&out->items, p);
 }
 
-static const struct sonde_value_guess *guess_of(const struct sonde_value_accessed *a, enum sonde_pattern kind)
+/* How many of its elements were compared with the value or line that the pattern is of. */
+static uint64_t checked_of(const struct sonde_value_pattern *p, const struct sonde_value_accessed *a)
 {
-    return kind == SONDE_PATTERN_STRUCTURED ? &a->linear : kind == SONDE_PATTERN_FREQUENT ? &a->common
-                                                                                          : NULL;
+    if (p->kind == SONDE_PATTERN_STRUCTURED)
+        return a->linear.checked;
+    for (unsigned which = 0; which < SONDE_VALUE_COMMON; which++)
+        if (a->common[which].checked && a->common[which].value == p->guess.value)
+            return a->common[which].checked;
+    return 0;
 }
 
 /* A value or a line must be that of all of them. */
-static bool is_of_all(enum sonde_pattern kind, const struct sonde_value_accessed *sum, const struct sonde_value_accessed *a, size_t count)
+static bool is_of_all(const struct sonde_value_pattern *p, const struct sonde_value_accessed *a, size_t count)
 {
     uint64_t checked = 0;
-    if (!guess_of(sum, kind))
+    if (p->kind != SONDE_PATTERN_STRUCTURED && p->kind != SONDE_PATTERN_FREQUENT)
         return true;
     for (size_t i = 0; i < count; i++) {
-        if (!guess_of(&a[i], kind)->checked)
+        if (!checked_of(p, &a[i]))
             return false;
-        checked += guess_of(&a[i], kind)->checked;
+        checked += checked_of(p, &a[i]);
     }
-    return checked == guess_of(sum, kind)->checked;
+    return checked == p->guess.checked;
+}
+
+/* Does what is found of their sum hold for each? */
+static bool match_together(const struct sonde_value_accessed *sum, enum sonde_pattern kind, const struct sonde_value_accessed *a, size_t count,
+                           const struct sonde_value_asked *asked)
+{
+    bool any = false;
+    for (unsigned which = 0; which < most_of(kind); which++) {
+        const struct sonde_value_pattern p = pattern_of(sum, kind, which, asked);
+        if (p.kind != SONDE_PATTERN_NONE && !is_of_all(&p, a, count))
+            return false;
+        any |= p.kind != SONDE_PATTERN_NONE;
+    }
+    return any;
+}
+
+static int add_all(struct sonde_value_patterns *out, const struct sonde_value_accessed *a, enum sonde_pattern kind, const struct sonde_value_asked *asked,
+                   uint32_t accesses, uint64_t all_elements)
+{
+    int rc = 0;
+    for (unsigned which = 0; which < most_of(kind) && !rc; which++)
+        rc = add(out, pattern_of(a, kind, which, asked), accesses, all_elements);
+    return rc;
 }
 
 /* The accesses of one operation, pattern by pattern: together where they are of one type and match together, else each. */
-static int find(const struct sonde_value_accessed *a, size_t count, unsigned mantissa, struct sonde_value_patterns *out)
+static int find(const struct sonde_value_accessed *a, size_t count, const struct sonde_value_asked *asked, struct sonde_value_patterns *out)
 {
     struct sonde_value_accessed sum = a[0];
     bool alike = true;
@@ -272,12 +319,11 @@ static int find(const struct sonde_value_accessed *a, size_t count, unsigned man
         alike &= a[i].type == a[0].type && a[i].element_bytes == a[0].element_bytes;
     }
     for (unsigned kind = 0; kind < SONDE_PATTERN_NONE && !rc; kind++) {
-        const struct sonde_value_pattern all = pattern_of(&sum, kind, mantissa);
-        const bool together = alike && all.kind != SONDE_PATTERN_NONE && is_of_all(kind, &sum, a, count);
+        const bool together = alike && match_together(&sum, kind, a, count, asked);
         if (together)
-            rc = add(out, all, (uint32_t)count, sum.elements);
+            rc = add_all(out, &sum, kind, asked, (uint32_t)count, sum.elements);
         for (size_t i = 0; i < count && !together && !rc; i++)
-            rc = add(out, pattern_of(&a[i], kind, mantissa), 1, sum.elements);
+            rc = add_all(out, &a[i], kind, asked, 1, sum.elements);
     }
     return rc;
 }
@@ -292,16 +338,18 @@ static int by_bytes(const void *left, const void *right)
         return a->of.operation < b->of.operation ? -1 : 1;
     if (a->of.number != b->of.number)
         return a->of.number < b->of.number ? -1 : 1;
-    return a->kind < b->kind ? -1 : a->kind > b->kind;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    return a->guess.value < b->guess.value ? -1 : a->guess.value > b->guess.value;
 }
 
-int sonde_value_patterns_find(const struct sonde_value_site *site, unsigned mantissa, struct sonde_value_patterns *out)
+int sonde_value_patterns_find(const struct sonde_value_site *site, const struct sonde_value_asked *asked, struct sonde_value_patterns *out)
 {
     int rc = 0;
     for (size_t from = 0, to; from < site->accesses.count && !rc; from = to) {
         for (to = from; to < site->accesses.count && site->accesses.items[to].operation == site->accesses.items[from].operation; to++)
             ;
-        rc = find(&site->accesses.items[from], to - from, mantissa, out);
+        rc = find(&site->accesses.items[from], to - from, asked, out);
     }
     if (out->items.count)
         qsort(out->items.items, out->items.count, sizeof *out->items.items, by_bytes);

@@ -25,7 +25,7 @@ enum sonde_pattern {
 };
 /* clang-format on */
 
-#define SONDE_PATTERN_COMMON   0.5 /* of the elements, and more, are one value where it is frequent */
+#define SONDE_PATTERN_COMMON   0.5 /* of the elements, and more, are one value where it is frequent, unless another share is asked for */
 #define SONDE_PATTERN_LINED    0.9 /* of them, and more, lie on one line where they are structured */
 #define SONDE_PATTERN_POINTS   4u  /* elements that it takes for either */
 #define SONDE_PATTERN_MANTISSA 10u /* bits of it, and more, that approximate values agree in unless others are asked for: those of a half */
@@ -38,15 +38,20 @@ struct sonde_value_pattern {
     uint64_t elements;            /* that match; of these accesses as many as of those compared */
     uint64_t all_elements;        /* of all accesses of the operation to these objects */
     const char *narrower;         /* heavy type: the type that would do; else NULL */
-    unsigned mantissa;            /* approximate: so many of its bits are the same in all */
+    unsigned mantissa;            /* approximate: within 2^-mantissa of each other */
+    struct sonde_value_guess guess; /* frequent: the value, of which an access may have several; structured: the line */
     bool exact;
 };
 struct sonde_value_patterns { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_value_pattern) items; /* by bytes accessed, most first */
 };
 
-/* `mantissa`: K of definition 3.8, the fewest bits that approximate values agree in. 0 or SONDE_ENOMEM; fini in either case. */
-int sonde_value_patterns_find(const struct sonde_value_site *site, unsigned mantissa, struct sonde_value_patterns *out);
+struct sonde_value_asked {
+    unsigned mantissa; /* K of definition 3.8: approximate values are within 2^-mantissa of each other */
+    double common;     /* frequent (3.3) are values that make up more than this share of the elements */
+};
+/* 0 or SONDE_ENOMEM; fini in either case. */
+int sonde_value_patterns_find(const struct sonde_value_site *site, const struct sonde_value_asked *asked, struct sonde_value_patterns *out);
 void sonde_value_patterns_fini(struct sonde_value_patterns *p);
 
 /* Of the bytes of one access, those that needed no memory: reads of one value or of what follows from the index, and what a narrower type

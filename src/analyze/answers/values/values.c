@@ -135,15 +135,33 @@ static struct sonde_value_accessed *access_of(struct sonde_value_site *site, uin
     return sonde_vector_push(&site->accesses, fresh) ? NULL : &site->accesses.items[site->accesses.count - 1];
 }
 
-void sonde_value_guess_join(struct sonde_value_guess *sum, const struct sonde_value_guess *more)
+void sonde_value_linear_join(struct sonde_value_guess *sum, const struct sonde_value_guess *more)
 {
-    const bool same = sum->value == more->value && sum->slope == more->slope && sum->offset == more->offset;
+    const bool same = sum->slope == more->slope && sum->offset == more->offset;
     if (same && sum->checked) {
         sum->checked += more->checked;
         sum->matching += more->matching;
     } else if (more->matching > sum->matching || !sum->checked) {
         *sum = *more;
     }
+}
+
+void sonde_value_common_join(struct sonde_value_guess sum[SONDE_VALUE_COMMON], const struct sonde_value_guess *more)
+{
+    struct sonde_value_guess *least = sum;
+    if (!more->checked)
+        return;
+    for (unsigned i = 0; i < SONDE_VALUE_COMMON; i++) {
+        if (!sum[i].checked || sum[i].value == more->value) { /* those that there are come first */
+            sum[i].value = more->value;
+            sum[i].checked += more->checked;
+            sum[i].matching += more->matching;
+            return;
+        }
+        least = sum[i].matching < least->matching ? &sum[i] : least;
+    }
+    if (more->matching > least->matching)
+        *least = *more;
 }
 
 /* Of an access that was never executed nothing is known. */
@@ -162,8 +180,8 @@ static int add_access(struct builder *b, uint32_t process, const struct sonde_ro
     a->all &= row->all;
     a->least = (int64_t)row->least < a->least ? (int64_t)row->least : a->least;
     a->most = (int64_t)row->most > a->most ? (int64_t)row->most : a->most;
-    sonde_value_guess_join(&a->common, &(struct sonde_value_guess){row->checked, row->equal, row->value, 0, 0});
-    sonde_value_guess_join(&a->linear, &(struct sonde_value_guess){row->slope ? row->checked : 0, row->lined, 0, (int64_t)row->slope, (int64_t)row->offset});
+    sonde_value_common_join(a->common, &(struct sonde_value_guess){row->checked, row->equal, row->value, 0, 0});
+    sonde_value_linear_join(&a->linear, &(struct sonde_value_guess){row->slope ? row->checked : 0, row->lined, 0, (int64_t)row->slope, (int64_t)row->offset});
     return 0;
 }
 

@@ -30,6 +30,8 @@ struct sonde_value_redundant {
     uint64_t elements, unchanged, unchanged_bytes;
 };
 
+#define SONDE_VALUE_COMMON 4u /* values of an access that are known: as many as are counted (instrument/plan.h) */
+
 /* One access in the code of a kernel, to the objects of a site: what its elements were (struct sonde_row_access). */
 struct sonde_value_accessed {
     uint32_t operation;        /* tree node, an OP leaf */
@@ -44,7 +46,7 @@ struct sonde_value_accessed {
         uint64_t checked, matching; /* of the elements, so many were compared with it, and so many match */
         uint64_t value;             /* bits; or the line: */
         int64_t slope, offset;      /* integers, or doubles' bits; slope 0: there is none */
-    } common, linear;
+    } linear, common[SONDE_VALUE_COMMON]; /* values in no order, each another one; checked 0: there is none */
 };
 
 /* Duplicate values (definition 3.2): after an operation, objects of a site held all the values of objects of another, or of the same. */
@@ -64,8 +66,10 @@ struct sonde_value_site {
     SONDE_VECTOR(struct sonde_value_duplicates) duplicates; /* by bytes, most first; a pair is at both its sites */
 };
 
-/* What two say of the same guess; of two guesses that with more elements. */
-void sonde_value_guess_join(struct sonde_value_guess *sum, const struct sonde_value_guess *more);
+/* What two say of the same line; of two lines that with more elements. And what is said of another value, or of one that is known; of more than can
+ * be known that with the fewest elements goes. */
+void sonde_value_linear_join(struct sonde_value_guess *sum, const struct sonde_value_guess *more);
+void sonde_value_common_join(struct sonde_value_guess sum[SONDE_VALUE_COMMON], const struct sonde_value_guess *more);
 
 /* How much was looked at, by operation's name. */
 struct sonde_value_coverage {

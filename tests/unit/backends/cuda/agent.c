@@ -21,6 +21,7 @@ void noted_reset(void)
     noted.unplaced = noted.unplaced_named = 0;
     noted.misses = noted.changes = noted.accesses = noted.one_operation = 0;
     noted.vendor_ns = 0;
+    noted.host_most = 0;
     memset(noted.submit, 0, sizeof noted.submit);
     memset(noted.wait, 0, sizeof noted.wait);
     memset(noted.completion, 0, sizeof noted.completion);
@@ -211,6 +212,18 @@ bool sonde_values_wanted(unsigned what)
 uint64_t sonde_values_memory(void)
 {
     return 0;
+}
+
+bool sonde_values_host_take(uint64_t bytes)
+{
+    const bool has = noted.host_bytes <= noted.host_most && bytes <= noted.host_most - noted.host_bytes;
+    noted.host_bytes += has ? bytes : 0;
+    return has;
+}
+
+void sonde_values_host_give(uint64_t bytes)
+{
+    noted.host_bytes -= bytes;
 }
 
 uint32_t sonde_call_operation(const struct sonde_call *call, enum sonde_op_kind kind, uint32_t name)

@@ -35,6 +35,7 @@ extern struct noted {
     char unplaced_what[NOTED_MAX][64];
     uint64_t vendor_ns;
     uint32_t operations, misses, changes; /* --values */
+    uint64_t host_most, host_bytes; /* of the host's memory: that may be taken, and are */
     uint32_t one_operation; /* which all are, as in a loop; 0: each is another */
     enum sonde_op_kind operation[NOTED_MAX];
     struct {

@@ -256,3 +256,45 @@ void deliver(void)
     sonde__cuda_collect(SONDE_COLLECT_TURN);
     played.used = played.count = 0;
 }
+
+/* ---- streams of Sonde's own ---------------------------------------------------------------------- */
+
+static CUresult CUDAAPI create_stream(CUstream *stream, unsigned flags)
+{
+    (void)flags;
+    *stream = (CUstream)(uintptr_t)90;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI synchronize(CUstream stream)
+{
+    (void)stream;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
+{
+    (void)mode;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI push(CUcontext context)
+{
+    (void)context;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI pop(CUcontext *context)
+{
+    *context = CONTEXT;
+    return CUDA_SUCCESS;
+}
+
+void play_streams(struct sonde_cuda_twins *t)
+{
+    t->cuStreamCreate = create_stream;
+    t->cuStreamSynchronize = synchronize;
+    t->cuThreadExchangeStreamCaptureMode = exchange_mode;
+    t->cuCtxPushCurrent_v2 = push;
+    t->cuCtxPopCurrent_v2 = pop;
+}

@@ -33,6 +33,9 @@ extern struct played {
 int play(void **state);
 #define TEST(name) cmocka_unit_test_setup(name, play)
 
+/* Streams and contexts as Sonde's own kernels use them: one stream, whose work is over at once. */
+void play_streams(struct sonde_cuda_twins *t);
+
 /* ---- a program's calls ---- */
 
 #define CONTEXT ((CUcontext)(uintptr_t)1)

@@ -1,7 +1,8 @@
 /* test_areas.c - what --values=fine has found of kernels' accesses, and the memory that it takes.
  *
  * The driver is made up: its device's memory is this program's, and the test is the device: between the two callbacks of a launch it adds to
- * the area that the copy was given what a kernel of THREADS threads adds that all store VALUE. What the accesses found must follow from that.
+ * the area that the copy was given what a kernel of THREADS threads adds that all store VALUE, or, if it is `mixed`, several values. What the
+ * accesses found must follow from that.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,6 +40,7 @@ enum kernel { COPY = 1,
 static struct {
     bool full, broken; /* there is no memory for areas; what is copied to it gets lost */
     unsigned allocations; /* that were asked for */
+    bool mixed;           /* its kernel guesses, and stores several values */
 } device;
 
 static unsigned char *bytes_at(uint64_t address)
@@ -112,37 +114,6 @@ static CUresult CUDAAPI read_async(void *to, CUdeviceptr from, size_t bytes, CUs
     return CUDA_SUCCESS;
 }
 
-static CUresult CUDAAPI create_stream(CUstream *stream, unsigned flags)
-{
-    (void)flags;
-    *stream = (CUstream)(uintptr_t)90;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI synchronize(CUstream stream)
-{
-    (void)stream;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
-{
-    (void)mode;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI push(CUcontext context)
-{
-    (void)context;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI pop(CUcontext *context)
-{
-    *context = CONTEXT;
-    return CUDA_SUCCESS;
-}
-
 static CUresult CUDAAPI total_memory(size_t *bytes, CUdevice of)
 {
     (void)of;
@@ -210,11 +181,7 @@ static int turn_on(void **state)
     t->cuMemsetD8Async = set_async;
     t->cuMemcpyHtoDAsync_v2 = write_async;
     t->cuMemcpyDtoHAsync_v2 = read_async;
-    t->cuStreamCreate = create_stream;
-    t->cuStreamSynchronize = synchronize;
-    t->cuThreadExchangeStreamCaptureMode = exchange_mode;
-    t->cuCtxPushCurrent_v2 = push;
-    t->cuCtxPopCurrent_v2 = pop;
+    play_streams(t);
     t->cuKernelGetLibrary = no_library;
     t->cuFuncGetName = function_name;
     t->cuFuncGetModule = function_module;
@@ -231,16 +198,46 @@ static int turn_on(void **state)
 
 /* ---- a program ------------------------------------------------------------------------------------------- */
 
+/* Of 32 threads 13 store 100, 11 store 101, 5 store 102 and three each its own. */
+static uint32_t stored(uint32_t thread)
+{
+    return !device.mixed ? VALUE : thread < 13 ? 100
+                               : thread < 24   ? 101
+                               : thread < 29   ? 102
+                                               : 1000 + thread;
+}
+
+/* Threads vote on the value that the most store, or compare with the one that stands. */
+static void guess(unsigned char *part, const struct sonde_plan *plan)
+{
+    struct sonde_ptx_guess *g = (void *)(part - sizeof *g);
+    struct sonde_plan_found *found = (void *)(part + sonde__plan_found_at(plan));
+    const bool stands = g->word;
+    for (uint32_t i = 0; i < THREADS && stands; i++)
+        found->equal += stored(i) == (uint32_t)g->word;
+    if (stands)
+        return;
+    for (uint32_t i = 0; i < THREADS; i++) {
+        g->sample[i].bits = stored(i);
+        g->sample[i].index = SONDE_PTX_HIDDEN;
+    }
+    g->taken = g->written = SONDE_PTX_SAMPLES;
+    g->word = 1ull << 32 | 100;
+    found->unchecked += THREADS;
+}
+
 /* All its threads are on one multiprocessor. `area` NULL: it is the program's own. */
 static void run(void *const *area)
 {
-    const struct sonde_ptx_narrow all = {VALUE, VALUE, 0, 0};
-    const struct sonde_plan plan = {SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES, 1, 1};
+    const struct sonde_ptx_narrow all = {VALUE, device.mixed ? 2000 : VALUE, 0, 0};
+    const struct sonde_plan plan = {SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES | SONDE_PLAN_GUESSES, 1, 1};
     if (!area)
         return;
     unsigned char *part = bytes_at(*(const CUdeviceptr *)*area);
     *(uint64_t *)(void *)part += THREADS;
     memcpy(part + sonde__plan_counts(&plan), &all, sizeof all);
+    if (device.mixed)
+        guess(part, &plan);
 }
 
 /* Did an instrumented copy run? */
@@ -306,6 +303,68 @@ static void objects_that_come_and_go_share_areas(void **state)
     assert_int_equal(elements, LOOPS * THREADS);
 }
 
+static void launch_and_read(CUdeviceptr p, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++)
+        assert_true(launches(p));
+    sonde__cuda_values_read(false);
+}
+
+/* The first launch votes; then it and the two other values that more than one thread stored take turns, each with what it counts. */
+static void values_are_counted_in_turns(void **state)
+{
+    (void)state;
+    CUdeviceptr p = 0x800000;
+    struct sonde_cuda_place *place = sonde__cuda_place_known(1);
+    assert_non_null(place);
+    const uint64_t most = place->most;
+    place->most = 10ull * ROOM;
+    device.mixed = true;
+    noted.one_operation = 4712;
+    CALL(cuMemAlloc_v2, 1, CUDA_SUCCESS, .dptr = &p, .bytesize = OBJECT);
+    launch_and_read(p, 1);
+    assert_int_equal(noted.accesses, 1);
+    assert_int_equal(noted.access[0].seen.equal, 13); /* of the samples */
+    launch_and_read(p, 5); /* turn 1, 2, 0, 1, 2 */
+    assert_int_equal(noted.accesses, 3);
+    const uint64_t equal[] = {13, 11, 5};
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct sonde_value_seen *seen = &noted.access[i].seen;
+        assert_int_equal(noted.access[i].of.operation, 4712);
+        assert_int_equal(seen->value, 100 + i);
+        assert_int_equal(seen->elements, 2 * THREADS);
+        assert_int_equal(seen->checked, 2 * THREADS);
+        assert_int_equal(seen->equal, 2 * equal[i]);
+    }
+    /* None is of more than half: from now on the kernel does not guess. */
+    device.mixed = false;
+    launch_and_read(p, 1);
+    assert_int_equal(noted.accesses, 4);
+    assert_int_equal(noted.access[3].seen.elements, THREADS);
+    assert_int_equal(noted.access[3].seen.checked, 0);
+    place->most = most;
+}
+
+/* What other values would take is left for kernels that are not looked at yet. */
+static void other_values_take_no_memory_that_is_scarce(void **state)
+{
+    (void)state;
+    CUdeviceptr p = 0x810000;
+    struct sonde_cuda_place *place = sonde__cuda_place_known(1);
+    assert_non_null(place);
+    const uint64_t most = place->most;
+    place->most = place->bytes + ROOM / 2;
+    device.mixed = true;
+    noted.one_operation = 4713;
+    CALL(cuMemAlloc_v2, 1, CUDA_SUCCESS, .dptr = &p, .bytesize = OBJECT);
+    launch_and_read(p, 1);
+    launch_and_read(p, 5);
+    assert_int_equal(noted.accesses, 1);
+    assert_int_equal(noted.access[0].seen.value, 100);
+    assert_int_equal(missed(SONDE_VALUE_MISSED_MEMORY), 0);
+    place->most = most;
+}
+
 static void no_device_memory_takes_no_host_memory(void **state)
 {
     (void)state;
@@ -356,6 +415,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(objects_that_come_and_go_share_areas),
+        TEST(values_are_counted_in_turns),
+        TEST(other_values_take_no_memory_that_is_scarce),
         TEST(no_device_memory_takes_no_host_memory),
         TEST(device_memory_that_cannot_be_used_is_the_last),
     };

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -159,25 +160,6 @@ static CUresult CUDAAPI launch_kernel(CUfunction f, unsigned gx, unsigned gy, un
     return CUDA_SUCCESS;
 }
 
-static CUresult CUDAAPI create_stream(CUstream *stream, unsigned flags)
-{
-    (void)flags;
-    *stream = (CUstream)(uintptr_t)90;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI synchronize(CUstream stream)
-{
-    (void)stream;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
-{
-    (void)mode;
-    return CUDA_SUCCESS;
-}
-
 static CUresult CUDAAPI device_here(CUdevice *device)
 {
     *device = 0;
@@ -197,11 +179,20 @@ static CUresult CUDAAPI device_here(CUdevice *device)
 #define MACHINE   0x300
 #define DAMAGED   0x400
 #define NOT_SEEN  0x500
+#define FROM_FILE 0x600
+#define NO_FILE   0x700
 
 static void load(uintptr_t library, const char *code)
 {
     CUlibrary handle = (CUlibrary)library;
     CALL(cuLibraryLoadData, 1, CUDA_SUCCESS, .library = &handle, .code = code);
+}
+
+/* The driver has read the file; what is there now is read again. */
+static void load_file(uintptr_t library, const char *path)
+{
+    CUlibrary handle = (CUlibrary)library;
+    CALL(cuLibraryLoadFromFile, 1, CUDA_SUCCESS, .library = &handle, .fileName = path);
 }
 
 static int turn_on(void **state)
@@ -230,9 +221,7 @@ static int turn_on(void **state)
     t->cuMemFreeAsync = free_async;
     t->cuMemsetD8Async = set_async;
     t->cuMemcpyDtoHAsync_v2 = read_async;
-    t->cuStreamCreate = create_stream;
-    t->cuStreamSynchronize = synchronize;
-    t->cuThreadExchangeStreamCaptureMode = exchange_mode;
+    play_streams(t);
     if (loaded)
         return 0;
     loaded = true;
@@ -335,6 +324,23 @@ static void code_that_is_not_there(void **state)
     assert_int_equal(launched(DAMAGED, "whole"), SONDE_VALUE_MISSED_STATEMENT);
 }
 
+static void code_in_a_file(void **state)
+{
+    (void)state;
+    char path[] = "kernels-XXXXXX";
+    const int fd = mkstemp(path);
+    const char text[] = TOP("8.0") KERNEL("filed", "", LOADS);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+    load_file(FROM_FILE, path);
+    unlink(path);
+    load_file(NO_FILE, path);
+    close(fd);
+    launched(FROM_FILE, "filed");
+    assert_int_equal(sonde__cuda_kernel(function_of(FROM_FILE, "filed"))->why, SONDE_VALUE_MISSED_NONE);
+    assert_int_equal(launched(NO_FILE, "filed"), SONDE_VALUE_MISSED_CODE);
+}
+
 static void what_the_driver_refuses(void **state)
 {
     (void)state;
@@ -405,6 +411,7 @@ int main(void)
         TEST(one_bad_kernel_leaves_the_others),
         TEST(what_the_code_says),
         TEST(code_that_is_not_there),
+        TEST(code_in_a_file),
         TEST(what_the_driver_refuses),
         TEST(clusters),
         TEST(a_kernel_without_accesses),

@@ -72,6 +72,35 @@ static void run_compare(void **p)
         }
 }
 
+static struct {
+    bool waits; /* it has not come that far */
+    uint32_t count;
+    struct {
+        struct sonde_ptx_told *told;
+        uint64_t ticket;
+    } to_tell[16];
+} work;
+
+static void tell_all(void)
+{
+    for (uint32_t i = 0; i < work.count; i++)
+        work.to_tell[i].told->ticket = work.to_tell[i].ticket;
+    work.count = 0;
+}
+
+/* Hashes are of another test. */
+static void run_digest(void **p)
+{
+    if (number(p, 2))
+        return;
+    assert_true(work.count < 16);
+    assert_int_equal(number(p, 3) % 8 + number(p, 4) % 8, 0);
+    work.to_tell[work.count].told = (void *)bytes_at(number(p, 4));
+    work.to_tell[work.count++].ticket = number(p, 5);
+    if (!work.waits)
+        tell_all();
+}
+
 static CUresult CUDAAPI launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                       CUstream stream, void **parameters, void **extra)
 {
@@ -86,7 +115,10 @@ static CUresult CUDAAPI launch_kernel(CUfunction f, unsigned gx, unsigned gy, un
     case MARK:
         run_mark(parameters);
         break;
-    default: /* hashes are of another test */
+    case DIGEST:
+        run_digest(parameters);
+        break;
+    default:
         break;
     }
     return CUDA_SUCCESS;
@@ -136,10 +168,12 @@ static CUresult CUDAAPI allocate(CUdeviceptr *at, size_t bytes)
     return CUDA_SUCCESS;
 }
 
+static size_t device_left = SIZE_MAX, host_left = SIZE_MAX; /* at once */
+
 static CUresult CUDAAPI allocate_async(CUdeviceptr *at, size_t bytes, CUmemoryPool pool, CUstream stream)
 {
     (void)pool, (void)stream;
-    return allocate(at, bytes);
+    return bytes <= device_left ? allocate(at, bytes) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult CUDAAPI free_async(CUdeviceptr at, CUstream stream)
@@ -152,6 +186,8 @@ static CUresult CUDAAPI free_async(CUdeviceptr at, CUstream stream)
 static CUresult CUDAAPI host_allocate(void **at, size_t bytes, unsigned flags)
 {
     (void)flags;
+    if (bytes > host_left)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     *at = kept(bytes);
     return CUDA_SUCCESS;
 }
@@ -170,19 +206,6 @@ static CUresult CUDAAPI read_async(void *to, CUdeviceptr from, size_t bytes, CUs
     return CUDA_SUCCESS;
 }
 
-static CUresult CUDAAPI create_stream(CUstream *stream, unsigned flags)
-{
-    (void)flags;
-    *stream = (CUstream)(uintptr_t)90;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI synchronize(CUstream stream)
-{
-    (void)stream;
-    return CUDA_SUCCESS;
-}
-
 static CUresult CUDAAPI create_pool(CUmemoryPool *pool, const CUmemPoolProps *properties)
 {
     (void)properties;
@@ -193,24 +216,6 @@ static CUresult CUDAAPI create_pool(CUmemoryPool *pool, const CUmemPoolProps *pr
 static CUresult CUDAAPI set_pool(CUmemoryPool pool, CUmemPool_attribute which, void *value)
 {
     (void)pool, (void)which, (void)value;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI exchange_mode(CUstreamCaptureMode *mode)
-{
-    (void)mode;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI push(CUcontext context)
-{
-    (void)context;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI pop(CUcontext *context)
-{
-    *context = CONTEXT;
     return CUDA_SUCCESS;
 }
 
@@ -326,6 +331,9 @@ static int turn_on(void **state)
     memset(nodes, 0, sizeof nodes);
     sonde__cudrv.cuDeviceGetAttribute = attribute;
     sonde__cudrv.cuPointerGetAttribute = memory_type;
+    device_left = host_left = SIZE_MAX;
+    work.waits = false;
+    tell_all();
     t->on = t->coarse = true;
     t->plan = SONDE_PLAN_SETS;
     t->cuLaunchKernel = launch_kernel;
@@ -337,13 +345,9 @@ static int turn_on(void **state)
     t->cuMemHostAlloc = host_allocate;
     t->cuMemsetD8Async = set_async;
     t->cuMemcpyDtoHAsync_v2 = read_async;
-    t->cuStreamCreate = create_stream;
-    t->cuStreamSynchronize = synchronize;
+    play_streams(t);
     t->cuMemPoolCreate = create_pool;
     t->cuMemPoolSetAttribute = set_pool;
-    t->cuThreadExchangeStreamCaptureMode = exchange_mode;
-    t->cuCtxPushCurrent_v2 = push;
-    t->cuCtxPopCurrent_v2 = pop;
     t->cuGraphGetNodes = get_nodes;
     t->cuGraphNodeGetType = node_type;
     t->cuGraphKernelNodeGetParams_v2 = kernel_node;
@@ -495,10 +499,9 @@ static void check_found(uint32_t object, const struct truth *truth)
     assert_int_equal(missed_by_last(), 0);
 }
 
-static void copies_of_boxes_are_compared(void **state)
+static void compare_copies_of_boxes(unsigned rounds)
 {
-    (void)state;
-    for (unsigned round = 0; round < 150; round++) {
+    for (unsigned round = 0; round < rounds; round++) {
         static unsigned char before[OBJECT];
         bool written[OBJECT] = {false};
         uint32_t object;
@@ -514,6 +517,12 @@ static void copies_of_boxes_are_compared(void **state)
         check_found(object, &truth);
         gone(p);
     }
+}
+
+static void copies_of_boxes_are_compared(void **state)
+{
+    (void)state;
+    compare_copies_of_boxes(150);
 }
 
 static void sets_and_copies_of_rectangles_are_compared(void **state)
@@ -577,6 +586,103 @@ static void boxes_that_do_not_fit_are_left_out(void **state)
     CALL(cuMemcpy3D_v2, 1, CUDA_SUCCESS, .pCopy = &c);
     assert_int_equal(noted.misses, misses);
     gone(p);
+}
+
+/* ---- a device that is full ------------------------------------------------------------------------------------- */
+
+enum { PIECE = 65536 }; /* the least that is made on the host */
+
+/* How often a set of all of it in this stream was compared. */
+static unsigned set_in(uintptr_t stream, CUdeviceptr p, uint32_t object)
+{
+    noted.misses = 0;
+    found_in(object);
+    BEGIN(cuMemsetD8Async, .dstDevice = p, .N = OBJECT, .hStream = (CUstream)stream);
+    memset(bytes_at(p), 0, OBJECT);
+    END;
+    const struct sonde_value_change found = found_in(object);
+    assert_int_equal(found.unchanged[0], found.operations * OBJECT);
+    assert_int_equal(missed_by_last(), found.operations ? 0 : 1u << SONDE_VALUE_MISSED_MEMORY);
+    return (unsigned)found.operations;
+}
+
+static void what_has_no_room_is_said(void **state)
+{
+    (void)state;
+    uint32_t object;
+    const CUdeviceptr p = object_new(&object);
+    device_left = 0;
+    assert_int_equal(set_in(5, p, object), 0);
+    noted.host_most = PIECE / 2;
+    device_left = OBJECT - 1;
+    assert_int_equal(set_in(5, p, object), 1); /* of just its size, where no more may be taken */
+    assert_in_range(noted.host_bytes, OBJECT, PIECE / 2);
+    gone(p);
+}
+
+static void copies_may_be_on_the_host(void **state)
+{
+    (void)state;
+    noted.host_most = 1 << 20;
+    device_left = 0; /* nor for marks */
+    compare_copies_of_boxes(60);
+    const uint64_t taken = noted.host_bytes;
+    assert_in_range(taken, OBJECT, 3 * PIECE); /* the same each time */
+    device_left = OBJECT / 4; /* for marks, but for those of each byte */
+    compare_copies_of_boxes(60);
+    assert_int_equal(noted.host_bytes, taken);
+}
+
+/* What is on the host is used again in its own stream at once, in others when the device is done with it. */
+static void room_on_the_host_is_used_again(void **state)
+{
+    (void)state;
+    uint32_t object;
+    const CUdeviceptr p = object_new(&object);
+    device_left = 0;
+    work.waits = true;
+    noted.host_most = noted.host_bytes + OBJECT; /* beside those of tests before this one */
+    uint32_t pieces = 0;
+    while (set_in(10 + pieces, p, object)) /* each has one */
+        pieces++;
+    assert_in_range(pieces, 2, 8);
+    for (uint32_t i = 0; i < pieces; i++)
+        assert_int_equal(set_in(10 + i, p, object), 1);
+    assert_int_equal(set_in(10 + pieces, p, object), 0);
+    tell_all();
+    assert_int_equal(set_in(10 + pieces, p, object), 1);
+    /* A stream that is destroyed may still have work to do; another has its handle then. */
+    resource(CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, (CUstream)(uintptr_t)(10 + pieces));
+    for (uint32_t i = 1; i < pieces; i++)
+        assert_int_equal(set_in(10 + i, p, object), 1);
+    assert_int_equal(set_in(10 + pieces, p, object), 0);
+    tell_all();
+    assert_int_equal(set_in(10 + pieces, p, object), 1);
+    gone(p);
+}
+
+static void the_driver_may_refuse_the_hosts_memory(void **state)
+{
+    (void)state;
+    uint32_t object;
+    const CUdeviceptr p = object_new(&object);
+    device_left = host_left = 0;
+    work.waits = true;
+    noted.host_most = 1 << 20;
+    const uint64_t taken = noted.host_bytes;
+    for (uint32_t i = 0; set_in(10 + i, p, object); i++)
+        assert_true(i < 8);
+    assert_int_equal(noted.host_bytes, taken); /* it was given back */
+    gone(p);
+}
+
+/* The driver frees it with the context, which is none from then on. */
+static void room_on_the_host_ends_with_its_context(void **state)
+{
+    (void)state;
+    assert_true(noted.host_bytes);
+    sonde__cuda_values_context_gone(1);
+    assert_int_equal(noted.host_bytes, 0);
 }
 
 /* ---- managed memory -------------------------------------------------------------------------------------------- */
@@ -812,6 +918,9 @@ int main(void)
         TEST(copies_of_boxes_are_compared),
         TEST(sets_and_copies_of_rectangles_are_compared),
         TEST(boxes_that_do_not_fit_are_left_out),
+        TEST(what_has_no_room_is_said),
+        TEST(copies_may_be_on_the_host),
+        TEST(room_on_the_host_is_used_again),
         TEST(managed_memory_is_compared_where_the_host_may_reach_it),
         TEST(sets_and_copies_of_a_graph_are_known),
         TEST(kernels_of_a_graph_may_write_what_their_parameters_point_to),
@@ -819,6 +928,8 @@ int main(void)
         TEST(a_graph_that_is_put_over_another_is_read),
         TEST(what_is_not_known_of_a_graph_is_said),
         TEST(a_launch_that_is_captured_is_left_alone),
+        TEST(the_driver_may_refuse_the_hosts_memory),
+        TEST(room_on_the_host_ends_with_its_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -454,6 +454,17 @@ uint64_t sonde_values_memory(void)
     return 0;
 }
 
+bool sonde_values_host_take(uint64_t bytes)
+{
+    (void)bytes;
+    return false;
+}
+
+void sonde_values_host_give(uint64_t bytes)
+{
+    (void)bytes;
+}
+
 bool sonde_object_find(uint32_t object, struct sonde_object_info *out)
 {
     (void)object;

@@ -1,0 +1,119 @@
+/* programs.c - kernels of programs that were made in different ways, with lines, with other options, and what it takes to look at them: cases of values.c. */
+#include "values.h"
+#include "texts.h"
+
+#include <assert.h>
+#include <signal.h>
+
+/* One kernel, in programs that were made in different ways; then its copy, and one whose program is gone. */
+void programs(void)
+{
+    static const char *const options[] = {"", "-g", "-cl-opt-disable", "-cl-std=CL1.2 -cl-fast-relaxed-math -DUNUSED=1"};
+    static const char main_text[] = "int twice(global const int *p, int i); kernel void work(global const int *a, global int *b) "
+                                    "{ int i = get_global_id(0); int x = twice(a, i); for (int k = 0; k < 2; k++) b[2 * i + k] = x + k; }\n",
+                      other_text[] = "int twice(global const int *p, int i) { return 2 * p[i]; }\n";
+    const char *both[] = {other_text, main_text};
+    cl_mem a = buffer(4 * N), b = buffer(8 * N);
+    cl_program made[8];
+    int count = 0, numbers[N];
+    for (int i = 0; i < N; i++)
+        numbers[i] = i;
+    put(a, 0, numbers, sizeof numbers);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        CLP(made[count] = clCreateProgramWithSource(context, 2, both, NULL, &status));
+        CL(clBuildProgram(made[count++], 1, &device, options[i], NULL, NULL));
+    }
+    cl_program part[2];
+    for (int i = 0; i < 2; i++) {
+        CLP(part[i] = clCreateProgramWithSource(context, 1, &both[i], NULL, &status));
+        CL(clCompileProgram(part[i], 1, &device, "", 0, NULL, NULL, NULL, NULL));
+    }
+    CLP(made[count++] = clLinkProgram(context, 1, &device, "", 2, part, NULL, NULL, &status));
+    size_t bytes;
+    CL(clGetProgramInfo(made[0], CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL));
+    unsigned char *binary = malloc(bytes);
+    CL(clGetProgramInfo(made[0], CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL));
+    CLP(made[count] = clCreateProgramWithBinary(context, 1, &device, &bytes, (const unsigned char **)&binary, NULL, &status));
+    CL(clBuildProgram(made[count++], 1, &device, "", NULL, NULL));
+    free(binary);
+    for (int i = 0; i < count; i++) {
+        cl_kernel work;
+        CLP(work = clCreateKernel(made[i], "work", &status));
+        CL(clReleaseProgram(made[i])); /* the kernel holds it */
+        launch_on(work, a, b);
+        take(b, 8 * N);
+        CL(clReleaseKernel(work));
+    }
+    printf("%d programs\n", count);
+}
+
+/* A program with lines, and one with lines and a file of its own. */
+void lines(void)
+{
+    static const char *const names[] = {"near", "far"};
+    int threes[N];
+    for (int i = 0; i < N; i++)
+        threes[i] = 3;
+    cl_mem a = buffer(4 * N), b = buffer(4 * N);
+    put(a, 0, threes, sizeof threes);
+    for (int i = 0; i < 2; i++) {
+        cl_program with_lines;
+        cl_kernel k;
+        with_lines = text_program(context, names[i]);
+        CL(clBuildProgram(with_lines, 1, &device, "-g", NULL, NULL));
+        CLP(k = clCreateKernel(with_lines, names[i], &status));
+        launch_on(k, a, b);
+        take(b, 4 * N);
+    }
+}
+
+/* What compilers may round in another way, by options. */
+void mathematics(void)
+{
+    static const char *const options[] = {"", "-cl-mad-enable -DTWO=2.0f", "-cl-std=CL1.2 -cl-denorms-are-zero -cl-no-signed-zeros", "-cl-finite-math-only",
+                                          "-cl-single-precision-constant -D TWO=(1.5+1)", "-cl-fast-relaxed-math", "-cl-unsafe-math-optimizations"};
+    static const char *const of_il[] = {"", "-cl-mad-enable", "-cl-denorms-are-zero -cl-no-signed-zeros", "-cl-finite-math-only",
+                                        "-cl-single-precision-constant", "-cl-fast-relaxed-math", "-cl-unsafe-math-optimizations"};
+    static_assert(sizeof of_il == sizeof options, "the same number of programs");
+    const char *const *const how = text_folder() ? of_il : options;
+    static float small[N];
+    static double wide[N];
+    for (int i = 0; i < N; i++)
+        wide[i] = small[i] = (float)(i + 1) * 0.0123f;
+    cl_mem a = buffer(sizeof small), b = buffer(8 * sizeof small), c = buffer(sizeof wide), d = buffer(4 * sizeof wide);
+    put(a, 0, small, sizeof small);
+    put(c, 0, wide, sizeof wide);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        cl_program compiled;
+        cl_kernel compute;
+        const size_t n = N;
+        compiled = text_program(context, "mathematics");
+        CL(clBuildProgram(compiled, 1, &device, how[i], NULL, NULL));
+        CLP(compute = clCreateKernel(compiled, "compute", &status));
+        cl_mem all[] = {a, b, c, d};
+        for (cl_uint k = 0; k < 4; k++)
+            CL(clSetKernelArg(compute, k, sizeof(cl_mem), &all[k]));
+        CL(clEnqueueNDRangeKernel(queue, compute, 1, NULL, &n, NULL, 0, NULL, NULL));
+        take(b, 8 * sizeof small);
+        take(d, 4 * sizeof wide);
+        printf("%s: %016llx\n", how[i], (unsigned long long)checksum);
+    }
+}
+
+static volatile sig_atomic_t deaths;
+
+static void count_death(int number)
+{
+    (void)number;
+    deaths = deaths + 1;
+}
+
+/* The program has no children, whatever it takes to look at its kernels. */
+void childless(void)
+{
+    struct sigaction action = {.sa_handler = count_death};
+    sigaction(SIGCHLD, &action, NULL);
+    kernels();
+    const pid_t waited = waitpid(-1, NULL, WNOHANG);
+    printf("%d deaths, %s\n", (int)deaths, waited < 0 && errno == ECHILD ? "no children" : "children");
+}
