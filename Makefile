@@ -5,6 +5,7 @@
 # make bench      the figures of docs/performance.md
 # make check-gpu  the tests that need a GPU (docs/developers/gpu-tests.md); SONDE=.../bin/sonde tests one that is built
 # make bench-gpu  the CUDA figures of docs/performance.md; BENCH="--quick" takes two minutes
+# make pictures   the README's pictures of the viewer, in docs/pictures/
 # make install PREFIX=/usr/local [DESTDIR=]
 # make dist       build/dist/sonde-VERSION-linux-x86_64.tar.gz, runs from any folder
 # make clean
@@ -23,11 +24,11 @@ demo:
 	@tools/demo.sh
 
 check:
-	@tools/setup.sh build demo test
+	@tools/setup.sh build demo viewer test
 	@tools/check.sh
 
 check-all:
-	@tools/setup.sh build demo test
+	@tools/setup.sh build demo viewer test
 	@tools/check.sh -C all
 
 bench:
@@ -47,6 +48,13 @@ bench-gpu:
 	$(if $(SONDE),,$(MAKE) --no-print-directory all &&) \
 	python3 bench/gpu.py $(if $(SONDE),--sonde $(SONDE)) $(BENCH)
 
+pictures:
+	@tools/setup.sh build demo test
+	@$(MAKE) --no-print-directory all
+	@mkdir -p build/demo
+	@build/bin/sonde record -q --force --values -o build/demo/heat.sonde -- build/bin/examples/heat 512 100
+	@build/viewer/node/bin/node tools/pictures.mjs build/demo/heat.sonde docs/pictures/timeline.png=timeline docs/pictures/values.png=values
+
 install: all
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
 
@@ -56,4 +64,4 @@ dist: all
 clean:
 	rm -rf build build-debug build-asan build-tsan
 
-.PHONY: all demo check check-all check-gpu bench bench-gpu install dist clean
+.PHONY: all demo check check-all check-gpu bench bench-gpu pictures install dist clean

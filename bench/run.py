@@ -372,13 +372,31 @@ class Bench:
         say(f"    {'without --values':22} kernels {statistics.geometric_mean(quiet.values()):5.2f}, × of their time without Sonde")
 
 
+    # ---- the viewer --------------------------------------------------------------------
+
+    def viewer(self):
+        """Made-up measurements of 1,000 lanes in Chromium (bench/viewer.mjs)."""
+        rounds = min(self.rounds, 5)
+        say(f"The viewer's time line, 1,000 lanes: to the last change, median of {rounds} [least, most]; ms a frame while it zooms and moves")
+        for operations, ways in ((10 ** 6, ([], ["--html"])), (10 ** 8, ([],))):
+            path = f"{self.work}/{operations}.sonde"
+            run([f"{self.build}/tests/sonde-synth", "--operations", str(operations), "--lanes", "1000", "--threads", "16", "--devices", "8", "--cpu", "199", path])
+            for way in ways:
+                found = json.loads(run([f"{self.build}/viewer/node/bin/node", f"{HERE}/viewer.mjs", "--build", self.build, "--rounds", str(rounds), *way, path]))
+                opened = sorted(found["opened"])
+                size = f", {found['bytes'] / 1e6:.1f} MB" if found["bytes"] else ""
+                say(f"  {operations:>11,} operations, {'one file' + size if way else 'sonde view'}: opened in {statistics.median(opened):,.0f} [{opened[0]:,.0f}, {opened[-1]:,.0f}] ms; "
+                    f"frames {found['median']:.1f}, 95 % {found['p95']:.1f}, at most {found['most']:.1f} ({found['frames']:,})")
+            shutil.rmtree(path)
+
+
 def machine():
     cpu = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read())
     return f"{os.cpu_count()} x {cpu.group(1) if cpu else 'unknown processor'}, Linux {os.uname().release}, {time.strftime('%Y-%m-%d')}"
 
 
 def main():
-    sections = ["enqueue", "parts", "imitation", "samples", "own", "programs", "short", "lanes", "size", "analyze", "memory", "values"]
+    sections = ["enqueue", "parts", "imitation", "samples", "own", "programs", "short", "lanes", "size", "analyze", "memory", "values", "viewer"]
     parser = argparse.ArgumentParser(description="the figures of docs/performance.md")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--rounds", type=int, default=15)

@@ -15,8 +15,16 @@ cmake --install "$build" --prefix "$(cd "$build" && pwd)/dist/$name" >/dev/null
 private=$stage/lib/sonde/private
 mkdir -p "$private"
 
+# `sonde view` loads this one, where it is there (src/cmds/view/http.h).
+http=$(PATH=$PATH:/sbin ldconfig -p | awk '$1 == "libmicrohttpd.so.12" {print $NF; exit}')
+if [ -n "$http" ]; then
+    cp -L "$http" "$private/"
+else
+    echo "dist: libmicrohttpd is missing here: \`sonde view\` of this tree will need it installed" >&2
+fi
+
 # What belongs to the C library must come from the machine it runs on.
-ldd "$stage/bin/sonde" | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}' |
+ldd "$stage/bin/sonde" ${http:+"$http"} | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}' | sort -u |
     while read -r soname path; do
         case $soname in
         libc.so.*|libm.so.*|libdl.so.*|librt.so.*|libpthread.so.*|libresolv.so.*) ;;

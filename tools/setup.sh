@@ -5,8 +5,8 @@
 #   tools/setup.sh --check build       only say what is missing; status 1 when something is
 #
 # Does nothing, and is fast, when nothing is missing. Uses sudo when not root.
-# A package of the group `test` that cannot be had is only a warning: the tests
-# that need it then skip and say so.
+# A package of the groups `viewer` and `test` that cannot be had is only a warning: sonde
+# is built without what needs it, and the tests that need it skip and say so.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -78,7 +78,7 @@ while read -r group alternatives; do
     name=$(choose "$alternatives") || { update; name=$(choose "$alternatives") || name=; }
     if [ -n "$name" ]; then
         chosen="$chosen $name"
-    elif [ "$group" = test ]; then
+    elif [ "$group" = test ] || [ "$group" = viewer ]; then
         echo "setup: no package for '$alternatives' here; tests that need it will skip" >&2
     else
         echo "setup: no package for '$alternatives' here" >&2
@@ -101,7 +101,7 @@ if [ -n "$chosen" ]; then
         # One that fails must not keep the others away.
         # shellcheck disable=SC2086
         install $chosen || for name in $chosen; do
-            install "$name" || { echo "setup: cannot install $name" >&2; grep -q "^test .*$name" tools/packages.txt || status=1; }
+            install "$name" || { echo "setup: cannot install $name" >&2; grep -Eq "^(viewer|test) .*$name" tools/packages.txt || status=1; }
         done
     fi
 fi

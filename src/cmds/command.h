@@ -28,6 +28,7 @@
 #define SONDE_COMMAND_MAP(X) \
     X(record)                \
     X(report)                \
+    X(view)                  \
     X(export)                \
     X(doctor)                \
     X(help)                  \
@@ -133,6 +134,10 @@ int sonde_say_unknown(const struct sonde_command *command, const struct sonde_ne
 int sonde_find_measurement(const char *given, const char *(*word)(size_t index), char path[PATH_MAX],
                            struct sonde_diag *diag);
 bool sonde_is_measurement(const char *path);
+
+/* The path of one of Sonde's own files (installed.c): `name` is below the folder above that of the running binary, such as
+ * "lib/sonde/libsonde-agent.so". 0; ENOTFOUND, also for a name that is not there, or EIO, with `diag`. */
+int sonde_find_installed(const char *name, char path[PATH_MAX], struct sonde_diag *diag);
 
 /* From begin on, what goes to standard output is shown by the user's pager at the end (pager.c);
  * nothing happens where standard output is no terminal, or no pager is wanted. */

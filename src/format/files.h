@@ -79,6 +79,8 @@ size_t sonde__data_find(const struct sonde__data *data, const struct sonde_chunk
 bool sonde__segment_sealed(const struct sonde__data *data, const struct sonde__live_segment *s,
                            struct sonde__decoder *decoder, void *rows /* SONDE_SEGMENT_ROOM bytes */);
 
+/* The row of a chunk in an index. */
+struct sonde_row_index sonde__index_row(const struct sonde_chunk *h, uint64_t offset);
 /* Write the footer of an index of `rows` rows at offset `at` to `out`. Returns its size. */
 size_t sonde__footer_make(void *out, uint64_t at, uint64_t rows);
 

@@ -169,6 +169,21 @@ size_t sonde__footer_make(void *out, uint64_t at, uint64_t rows)
     return sizeof h;
 }
 
+struct sonde_row_index sonde__index_row(const struct sonde_chunk *h, uint64_t offset)
+{
+    return (struct sonde_row_index){
+        .offset = offset,
+        .size = (uint32_t)sizeof *h + h->stored_bytes,
+        .table = h->table,
+        .flags = h->flags,
+        .owner = h->owner,
+        .count = h->count,
+        .first = h->first,
+        .time_min = h->time_min,
+        .time_max = h->time_max,
+    };
+}
+
 static bool find_footer(const struct sonde__data *data, int fd, struct sonde_chunk *footer)
 {
     size_t at = data->size - sizeof *footer;

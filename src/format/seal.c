@@ -57,17 +57,7 @@ static int list_chunk(struct writer *w, const struct sonde_chunk *h, uint64_t of
         w->index = more;
         w->room = room;
     }
-    w->index[w->count++] = (struct sonde_row_index){
-        .offset = offset,
-        .size = (uint32_t)sizeof *h + h->stored_bytes,
-        .table = h->table,
-        .flags = h->flags,
-        .owner = h->owner,
-        .count = h->count,
-        .first = h->first,
-        .time_min = h->time_min,
-        .time_max = h->time_max,
-    };
+    w->index[w->count++] = sonde__index_row(h, offset);
     return 0;
 }
 

@@ -18,13 +18,6 @@ static const struct sonde_view_column columns[] = {
 };
 const struct sonde_view_columns sonde__context_frames = SONDE_VIEW_COLUMNS("frames", columns);
 
-static const char *code_of(const struct sonde_cct_node *node)
-{
-    if (node->kind != SONDE_FRAME_NATIVE && node->kind != SONDE_FRAME_PYTHON)
-        return NULL;
-    return node->origin == SONDE_ORIGIN_USER ? "user" : (node->origin == SONDE_ORIGIN_LIBRARY ? "library" : "runtime");
-}
-
 static void number_or_absent(struct sonde_view_table *t, bool there, uint64_t value)
 {
     if (there)
@@ -44,7 +37,7 @@ static void row(struct sonde_view_table *t, const struct sonde_query *q, uint32_
     sonde_cells_frame(t, node);
     number_or_absent(t, node->kind == SONDE_FRAME_NATIVE && !*node->name, node->offset);
     number_or_absent(t, node->kind == SONDE_FRAME_LINK && node->offset, node->offset);
-    sonde_cell_text(t, code_of(node));
+    sonde_cell_text(t, sonde_name_code(node));
 }
 
 void sonde__cell_context(struct sonde_view_table *t, const struct sonde_query *q, uint32_t leaf)

@@ -51,8 +51,10 @@ struct sonde_request {
     X(run)                   \
     X(operation)             \
     X(find)                  \
+    X(source)                \
     X(timeline)              \
-    X(overview)
+    X(overview)              \
+    X(path)
 
 #define X(name) extern const struct sonde_request sonde_request_##name;
 SONDE_REQUEST_MAP(X)

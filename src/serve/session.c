@@ -52,6 +52,11 @@ void sonde_session_close(struct sonde_session *session)
     free(session);
 }
 
+const struct sonde_measurement *sonde_session_measurement(const struct sonde_session *session)
+{
+    return session->query.m;
+}
+
 /* ---- one request ------------------------------------------------------------------- */
 
 static int find_request(const struct sonde__url *url, const struct sonde_request **out, struct sonde_problem *problem)

@@ -24,6 +24,10 @@ struct sonde_session;
 int sonde_session_open(const char *path, struct sonde_session **out, struct sonde_diag *diag);
 void sonde_session_close(struct sonde_session *session);
 
+/* What is open; it stays the session's. */
+struct sonde_measurement;
+const struct sonde_measurement *sonde_session_measurement(const struct sonde_session *session);
+
 struct sonde_answer {
     int status;             /* as HTTP has it: 200; 400 what was asked is wrong, 404 it is not there, 500 it could not be done */
     const char *type;       /* of the bytes: "application/json" */

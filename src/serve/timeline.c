@@ -47,44 +47,60 @@ static int read_lanes(const char *text, lane_ids *out, struct sonde_diag *diag)
 
 /* ---- words ----------------------------------------------------------------------------------------- */
 
+/* As the view statistics and the request find call it: kernels by their whole name. */
+static void name_routine(const struct sonde_query *q, const struct sonde_timeline_label *label, struct sonde_text *out)
+{
+    const struct sonde_profile_frame *f = &label->frame;
+    const struct sonde_cct_node node = {.kind = f->kind, .op = f->op, .name = f->name, .file = f->file, .module = f->module};
+    sonde_name_routine(q, out, &node);
+}
+
 static void name_label(const struct sonde_query *q, const struct sonde_timeline_label *label, struct sonde_text *out)
 {
     const struct sonde_profile_frame *f = &label->frame;
     const struct sonde_group group = {.op = f->op, .name = f->name};
-    const struct sonde_cct_node node = {.kind = f->kind, .op = f->op, .name = f->name, .file = f->file, .module = f->module};
     if (!label->routine)
         sonde_text_add(out, label->kind == SONDE_DRAWN_OFF ? "off the CPU" : "not read yet");
     else if (!f->kind)
         sonde_text_add(out, "call path lost");
     else if (f->kind != SONDE_FRAME_OP)
-        sonde_name_routine(q, out, &node);
+        name_routine(q, label, out);
     else
         sonde_text_add(out, *f->name ? sonde_name_group_title(q, &group) : sonde_name_copy(&group));
 }
 
-static int add_text(json_t *list, const struct sonde_query *q, const struct sonde_timeline_label *label)
+typedef void namer(const struct sonde_query *q, const struct sonde_timeline_label *label, struct sonde_text *out);
+
+static int add_text(json_t *list, const struct sonde_query *q, const struct sonde_timeline_label *label, namer *name)
 {
     struct sonde_text text = {0};
-    name_label(q, label, &text);
+    name(q, label, &text);
     const int rc = text.failed || json_array_append_new(list, sonde_packed_text(sonde_text_get(&text))) ? SONDE_ENOMEM : 0;
     sonde_text_fini(&text);
     return rc;
 }
 
+static int add_null(json_t *list)
+{
+    return json_array_append_new(list, json_null()) ? SONDE_ENOMEM : 0;
+}
+
 static int add_words(struct sonde_packed *packed, const struct sonde_query *q, const struct sonde_timeline_answer *a)
 {
-    json_t *labels = json_array(), *frames = json_array(), *kinds = json_array();
+    json_t *labels = json_array(), *routines = json_array(), *frames = json_array(), *kinds = json_array();
     int rc = 0;
     for (size_t i = 0; i < a->labels.count && !rc; i++) {
         const struct sonde_timeline_label *label = &a->labels.items[i];
-        rc = add_text(labels, q, label);
+        rc = add_text(labels, q, label, name_label);
+        if (!rc)
+            rc = label->routine && label->frame.kind ? add_text(routines, q, label, name_routine) : add_null(routines);
         if (!rc && json_array_append_new(frames, label->routine ? json_string(sonde_name_frame_kind(label->frame.kind)) : json_null()))
             rc = SONDE_ENOMEM;
     }
     for (int i = 0; i < SONDE_DRAWN_COUNT && !rc; i++)
         rc = json_array_append_new(kinds, json_string(sonde_drawn_name((enum sonde_drawn)i))) ? SONDE_ENOMEM : 0;
-    const bool failed = json_object_set_new(packed->header, "strings", labels) | json_object_set_new(packed->header, "frames", frames) |
-                        json_object_set_new(packed->header, "kinds", kinds);
+    const bool failed = json_object_set_new(packed->header, "strings", labels) | json_object_set_new(packed->header, "routines", routines) |
+                        json_object_set_new(packed->header, "frames", frames) | json_object_set_new(packed->header, "kinds", kinds);
     return rc || failed ? SONDE_ENOMEM : 0;
 }
 

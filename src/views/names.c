@@ -125,6 +125,13 @@ const char *sonde_name_frame_kind(uint8_t kind)
     return kind < sizeof names / sizeof *names ? names[kind] : "unknown";
 }
 
+const char *sonde_name_code(const struct sonde_cct_node *node)
+{
+    if (node->kind != SONDE_FRAME_NATIVE && node->kind != SONDE_FRAME_PYTHON)
+        return NULL;
+    return node->origin == SONDE_ORIGIN_USER ? "user" : (node->origin == SONDE_ORIGIN_LIBRARY ? "library" : "runtime");
+}
+
 void sonde_name_routine(const struct sonde_query *q, struct sonde_text *out, const struct sonde_cct_node *node)
 {
     struct sonde_cct_node routine = *node;

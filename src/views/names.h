@@ -13,6 +13,8 @@
 void sonde_name_frame(const struct sonde_query *q, struct sonde_text *out, const struct sonde_cct_node *node);
 /* "native", "python", "operation" ...; "root" for 0. */
 const char *sonde_name_frame_kind(uint8_t kind);
+/* Whose code it is: "user", "library" or "runtime"; NULL: it is no code. */
+const char *sonde_name_code(const struct sonde_cct_node *node);
 /* "step() heat.c", in every view that sums up by routine: all places of it are one. */
 void sonde_name_routine(const struct sonde_query *q, struct sonde_text *out, const struct sonde_cct_node *node);
 /* Function name without its parameters, with (). */

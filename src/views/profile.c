@@ -63,6 +63,7 @@ static const struct sonde_view_column row_columns[] = {
     {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file"},
     {"line", NULL, SONDE_CELL_ID, 0, 0, "source line"},
     {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the executable or library"},
+    {"code", NULL, SONDE_CELL_TEXT, 0, 0, "whose it is: user, library or runtime; null: it is no code"},
     {"operation", NULL, SONDE_CELL_TEXT, 0, 0, "kind of operation; absent if not an operation"},
     {"object", NULL, SONDE_CELL_TEXT, 0, 0, "kind of data object; absent if not a data object"},
     {"inclusive", NULL, SONDE_CELL_OBJECT, 0, 0, "of this frame and its callees", .of = &figures},
@@ -490,6 +491,8 @@ static void number_row(struct sonde_view_table *t, const struct sonde_query *q, 
     sonde_cell_text(t, f->file);
     sonde_cell_int(t, f->line > 0, f->line);
     sonde_cell_text(t, f->module);
+    const bool code = f->kind == SONDE_FRAME_NATIVE || f->kind == SONDE_FRAME_PYTHON; /* the node may be more than its row */
+    sonde_cell_text(t, code ? sonde_name_code(&q->profile->nodes.items[at->node]) : NULL);
     if (f->kind == SONDE_FRAME_OP)
         sonde_cell_text(t, sonde_op_kind_name(f->op));
     else

@@ -23,7 +23,7 @@ MEMORY = "unknown pageable pinned device array managed".split()
 LIMITERS = "none threads blocks registers shared grid".split()
 FAILED, NO_TIMES, BAD_TIME, EARLY = 1, 2, 4, 8
 PARTIAL = 1  # uses of an object
-DROPS = "channel_full trace_full disk_full max_size after_exit reentrant agent_off".split()
+DROPS = "channel_full trace_full disk_full max_size after_exit reentrant agent_off page".split()
 LEDGER = ("seen done failed no_times".split() + ["dropped%d" % i for i in range(16)] +
           ("unmatched bad_time early_in_bound api_calls unwinds unwind_failed unwind_truncated unwind_checked "
            "unwind_mismatched python_walks python_failed contexts_folded hook_ns thread_cpu_ns vendor_ns "
@@ -171,6 +171,10 @@ class Process:
         """What the elements of one access of a kernel were."""
         self.add("ACCESS", node, obj, self.string(file) if file else 0, line, number, size, what, type, elements, any, all,
                  least % 2**64, most % 2**64, checked, equal, lined, value, slope % 2**64, offset % 2**64)
+
+    def duplicate(self, node, obj, other, operations, size):
+        """So often an object of that size held what another did."""
+        self.add("DUPLICATE", node, obj, other, 0, operations, operations * size)
 
     def note(self, text):
         self.add("NOTE", self.start_ns, text.encode())

@@ -1,5 +1,6 @@
 """The tree of `make dist` works from any folder, with the libraries that travel in it."""
 import glob
+import json
 import os
 import re
 import subprocess
@@ -60,11 +61,44 @@ class Dist(InFolder):
         self.assertEqual((report.returncode, report.stderr), (0, ""))
         self.assertRegex(report.stdout, r"(?m)^data: .* 0 dropped, 0 unmatched")
 
+    def test_the_viewers_server_travels(self):
+        os.makedirs("empty.sonde")
+        with open("empty.sonde/manifest.json", "w", encoding="utf-8") as file:
+            json.dump({"format": "sonde", "format_version": 4, "command": ["x"]}, file)
+        viewer = subprocess.Popen([self.tree + "/bin/sonde", "view", "empty.sonde", "--no-browser"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True, env=self.environment)
+        line = viewer.stdout.readline()
+        loaded = set()
+        if line:
+            with open(f"/proc/{viewer.pid}/maps", encoding="utf-8") as file:
+                loaded = {words[5] for words in (row.rstrip("\n").split(None, 5) for row in file) if len(words) == 6 and ".so" in words[5]}
+        viewer.terminate()
+        _, said = viewer.communicate(timeout=600)
+        if "libmicrohttpd" in said:
+            self.skipTest(said)
+        self.assertEqual((viewer.returncode, line[:17]), (0, "http://127.0.0.1:"), said)
+        self.assertTrue(any("libmicrohttpd" in path for path in loaded), loaded)
+        for path in loaded:
+            if not C_LIBRARY.match(os.path.basename(path)):
+                self.assertTrue(path.startswith(os.path.realpath(self.tree)), path)
+
     def test_pages_travel(self):
         self.assertTrue(os.path.exists(self.tree + "/share/man/man1/sonde-record.1"))
         for script in ("bash-completion/completions/sonde", "fish/vendor_completions.d/sonde.fish", "zsh/site-functions/_sonde"):
             self.assertTrue(os.path.exists(self.tree + "/share/" + script), script)
         self.assertTrue(os.path.exists(self.tree + "/include/sonde/sonde.h"))
+
+    def test_the_viewer_travels(self):
+        made = BUILD + "/share/sonde/viewer"
+        if not os.path.exists(made + "/index.html"):
+            self.skipTest("the viewer's page was not built: Node was missing")
+        for name in ("index.html", "viewer.js", "viewer.css", "LICENSES.txt"):
+            with open(f"{self.tree}/share/sonde/viewer/{name}", "rb") as there, open(f"{made}/{name}", "rb") as here:
+                self.assertEqual(there.read(), here.read(), name)
+        with open(f"{made}/LICENSES.txt", encoding="utf-8") as licences:
+            text = licences.read()
+        for name in ("preact", "uplot", "dagre"):
+            self.assertRegex(text, rf"(?m)^(@\w+/)?{name} \d")
 
 
 if __name__ == "__main__":

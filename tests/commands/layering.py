@@ -48,10 +48,12 @@ MAY = {
     "views": "analyze format base",
     "export": "views analyze format base",
     "serve": "views analyze format base",
+    "wasm": "serve views analyze format base",
     "monitor": "format base",
     "cmds": "monitor serve export views analyze format base",
     "cmds/record": "cmds analyze format base",
     "cmds/report": "cmds views analyze format base",
+    "cmds/view": "cmds serve export views analyze format base",
     "cmds/doctor": "cmds/record cmds analyze format base",
     "cmds/manual": "cmds/report cmds base",
 }

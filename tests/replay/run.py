@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Play a capture under Sonde; its reports must say what they said, and must say, on the hardware.
 
-    run.py --sonde build/bin/sonde --ask build/tests/sonde-ask --programs DIR --work DIR NAME
+    run.py --sonde build/bin/sonde --ask build/tests/sonde-ask [--build build] --programs DIR --work DIR NAME
 
 NAME is a file of data/, a case of tests/gpu/cases.py or torch_cases.py; or synthetic, made by synthetic.c; or again, which captures the
 synthetic one while it is played and then plays that.
@@ -13,10 +13,12 @@ import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "gpu"), os.path.join(HERE, "..", "report"), os.path.join(HERE, "..", "serve")]
+sys.path[:0] = [os.path.join(HERE, "..", "gpu"), os.path.join(HERE, "..", "report"), os.path.join(HERE, "..", "serve"),
+                os.path.join(HERE, "..", "wasm")]
 import asking  # noqa: E402
 import cases  # noqa: E402
 import harness  # noqa: E402
+import page  # noqa: E402
 import sums  # noqa: E402
 import torch_cases  # noqa: E402
 import known  # noqa: E402
@@ -104,7 +106,7 @@ CHECKS = {
 class Replay:
     def __init__(self, options):
         self.sonde, self.programs, self.work = os.path.abspath(options.sonde), os.path.abspath(options.programs), os.path.abspath(options.work)
-        self.ask, self.failed = os.path.abspath(options.ask), 0
+        self.ask, self.build, self.failed, self.skipped = os.path.abspath(options.ask), options.build, 0, False
         shutil.rmtree(self.work, ignore_errors=True)
         os.makedirs(self.work)
 
@@ -147,11 +149,22 @@ class Replay:
             self.check("", *verdict)
         for difference in asking.differences(self.sonde, self.ask, m.path):
             self.check("", "a view that is requested is what sonde report prints", False, difference)
+        if self.build:
+            self.ask_page(m.path)
+
+    def ask_page(self, path):
+        try:
+            for difference in page.differences(self.build, page.program(self.build), path):
+                self.check("", "a page answers as a server does", False, difference)
+        except page.Missing as missing:
+            print(f"skipped: whether a page answers as a server does: {missing}")
+            self.skipped = True
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name")
+    parser.add_argument("--build", help="with sonde.wasm: a page is asked, too")
     for option in ("--sonde", "--ask", "--programs", "--work"):
         parser.add_argument(option, required=True)
     options = parser.parse_args()
@@ -159,7 +172,7 @@ def main():
     replay.test(options.name)
     if not replay.failed:
         shutil.rmtree(replay.work, ignore_errors=True)
-    return 1 if replay.failed else 0
+    return 1 if replay.failed else 77 if replay.skipped else 0
 
 
 if __name__ == "__main__":

@@ -138,6 +138,16 @@ class Profile(Viewed):
         out = self.ok("report", path, "profile", "--ids").out
         self.assertIn("#0 all", out)
 
+    def test_the_number_of_a_row_is_that_of_its_own_call_path(self):
+        """Also where the same frame is in other call paths, too: as the root it has the figures of the row."""
+        path, _ = scenes.sampled(self.folder)
+        rows = self.json(path, "profile")["rows"]
+        self.assertEqual(len({row["node"] for row in rows}), len(rows))
+        self.assertLess(len({row["label"] for row in rows}), len(rows)) # there are such frames
+        for row in rows[1:]:
+            root = self.json(path, "profile", "--root", "#%d" % row["node"])["rows"][0]
+            self.assertEqual((root["label"], root["inclusive"], root["exclusive"]), (row["label"], row["inclusive"], row["exclusive"]))
+
     def test_depth_share_and_limit(self):
         path, _ = scenes.sampled(self.folder)
         for shape in ("--top-down", "--bottom-up"):

@@ -13,7 +13,7 @@ ASKED = {
                 [("root", "no such function")]],
     "statistics": [[("from", "10%"), ("to", "90%")], [("depth", "1")], [("lane", "queues")], [("lane", "no such lane")],
                    [("from", "1h"), ("to", "2h")]],
-    "values": [[("threshold", "10")], [("mantissa", "3")], [("graph", None)], [("object", "a")], [("important", "bytes=1")], [("vertex", "1000000")]],
+    "values": [[("threshold", "10")], [("mantissa", "3")], [("frequent", "10")], [("graph", None)], [("object", "a")], [("important", "bytes=1")], [("vertex", "1000000")]],
     "contexts": [[("min-percent", "5")]],
     "blame": [[("min-percent", "10")]],
 }
@@ -31,10 +31,11 @@ class Answer:
 
 
 def ask(program, path, requests, threads=None):
-    """The answers, in the order of the requests, which are text or bytes."""
+    """The answers, in the order of the requests, which are text or bytes. `program`: sonde-ask, or words that begin a command like it."""
+    command = [program] if isinstance(program, str) else program
     encoded = [request if isinstance(request, bytes) else request.encode() for request in requests]
     text = b"".join(b"%d\n%s" % (len(request), request) for request in encoded)
-    done = subprocess.run([program, *(["-t", str(threads)] if threads else []), path], input=text, capture_output=True, timeout=900, check=False)
+    done = subprocess.run([*command, *(["-t", str(threads)] if threads else []), path], input=text, capture_output=True, timeout=900, check=False)
     if done.returncode or done.stderr:
         raise AssertionError(f"sonde-ask: status {done.returncode}: {done.stderr.decode(errors='replace')}")
     answers, at = [], 0

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import unicodedata
+import urllib.parse
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "cli"))
@@ -372,6 +373,32 @@ class Requests(cli.Case):
         for section, values in parts.items():
             for key in (key for value in values for key in value):
                 self.assertIn(f"`{key}`", sections[section], section)
+
+    # ---- the time line ---------------------------------------------------------------------------------------------------------
+
+    def header(self, path, request):
+        answer, = self.ask(path, request)
+        self.assertEqual((answer.status, answer.bytes[:8]), (200, b"SNDCOLS1"), answer.bytes[:500])
+        return json.loads(answer.bytes[16:16 + int.from_bytes(answer.bytes[8:12], "little")])
+
+    def test_routines_of_the_time_line_are_those_of_find(self):
+        """What is chosen in one place can be found in the others: a kernel's label is short in the picture, its routine is its whole name."""
+        demo = self.demo()
+        for path in (demo, scenes.annotated(self.folder)[0], scenes.sampled(self.folder)[0]):
+            lanes = ["%d:%d" % (process["process"], lane["lane"]) for process in self.one(path, "run")["processes"] for lane in process["lanes"]]
+            header = self.header(path, "timeline?exact&lanes=" + ",".join(lanes))
+            self.assertEqual(len(header["routines"]), len(header["strings"]))
+            self.assertEqual([routine is None for routine in header["routines"]], [frame is None for frame in header["frames"]])
+            routines = {routine for routine in header["routines"] if routine is not None}
+            counted = {row["label"].split(", mostly in ")[0] for row in self.one(path, "view/statistics")["rows"] if row["kind"] == "routine"}
+            self.assertTrue(counted)
+            self.assertLessEqual(counted, routines)
+            for routine, frame in zip(header["routines"], header["frames"]):
+                if routine and frame != "range": # of ranges only those that call paths go through are found
+                    name = urllib.parse.quote(routine.split("\ufffd")[0])
+                    self.assertIn(routine, [hit["label"] for hit in self.one(path, f"find?limit=10000&text={name}")["hits"]])
+        header = self.header(demo, "timeline?exact&lanes=1:3,1:4")
+        self.assertIn(("scale<float, 4>(float*, const char*)", "kernel void scale<float, 4>(float*, const char*)"), list(zip(header["strings"], header["routines"])))
 
     # ---- names and bytes ------------------------------------------------------------------------------------------------------------
 

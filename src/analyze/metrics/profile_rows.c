@@ -259,9 +259,9 @@ static void read_figures(struct sonde__rows_maker *v)
     }
 }
 
-/* A row of the top-down view; `offset` is that of its frames, 0 where they differ. */
+/* A row of the top-down view; `node` is the first of its tree nodes, `offset` that of its frames, 0 where they differ. */
 struct draft {
-    uint32_t parent, entity, first, next;
+    uint32_t parent, entity, node, first, next;
     uint64_t offset;
     struct sonde__sums inclusive, exclusive;
 };
@@ -277,7 +277,7 @@ static void meet(struct draft *d, uint64_t offset)
     d->offset = d->offset == offset ? offset : 0;
 }
 
-static int draft_child(struct tree *t, uint32_t parent, uint32_t entity, uint64_t offset, uint32_t *out)
+static int draft_child(struct tree *t, uint32_t parent, uint32_t entity, uint32_t node, uint64_t offset, uint32_t *out)
 {
     uint64_t key = (uint64_t)parent << 32 | entity, at;
     if (sonde_map_get(&t->children, key, &at)) {
@@ -290,6 +290,7 @@ static int draft_child(struct tree *t, uint32_t parent, uint32_t entity, uint64_
                           (struct draft){
                               .parent = parent,
                               .entity = entity,
+                              .node = node,
                               .next = t->rows.items[parent].first,
                               .offset = offset,
                           }))
@@ -313,7 +314,7 @@ static int draft_rows(const struct sonde__rows_maker *v, struct tree *t, const b
         if (above && v->up[i] && sonde__rows_folds(v, i, v->up[i]))
             meet(&t->rows.items[above], nodes[i].offset);
         else
-            rc = draft_child(t, above, v->entity[i], nodes[i].offset, &t->row_of[i]);
+            rc = draft_child(t, above, v->entity[i], i, nodes[i].offset, &t->row_of[i]);
     }
     return rc;
 }
@@ -476,6 +477,7 @@ static int walk(struct sonde__rows_maker *v, const struct tree *t)
         uint32_t draft = top->list[top->at++].id, row;
         const struct draft *d = &t->rows.items[draft];
         struct sonde__entity entity = v->entities.items[d->entity];
+        entity.node = d->node;
         if (v->fold && v->config->by == SONDE_BY_LINE && is_nameless(entity.frame.kind, entity.frame.name, entity.frame.file))
             entity.frame.offset = d->offset;
         rc = sonde__rows_emit(v, top->row, (uint32_t)stack.count, &entity, &d->inclusive, &d->exclusive, &row);

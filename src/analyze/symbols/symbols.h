@@ -40,6 +40,14 @@ struct sonde_symbols_job {
 };
 void sonde_symbols_resolve(struct sonde_symbols_job *jobs, size_t count, struct sonde_progress *progress);
 
+/* What this machine says of the files whose frames have no names in `m`, for a page, which has no files (src/wasm/symbols.c): a line with
+ * the machine's name, then one for each file that could not be read, as the note says it, and one with SONDE_SYMBOLS_PARTLY and the path
+ * of each that has symbols for others of its frames alone. What is not there was read, and has no symbols. 0 or SONDE_ENOMEM. */
+#define SONDE_SYMBOLS_FILE   ".symbols" /* its name in a page: a reader of folders passes over it */
+#define SONDE_SYMBOLS_PARTLY '+'
+struct sonde_text;
+int sonde_symbols_missing(const struct sonde_measurement *m, struct sonde_text *out);
+
 /* Does this note say why a file's symbols could not be read? */
 bool sonde_symbols_is_note(const char *text);
 

@@ -95,7 +95,8 @@ static const char *why_cut(const struct sonde_measurement *m)
     for (uint32_t i = 0; i < m->process_count; i++)
         for (enum sonde_drop cause = 0; cause < SONDE_DROP_COUNT; cause++)
             dropped[cause] += m->processes[i].header.ledger.dropped[cause];
-    return dropped[SONDE_DROP_MAX_SIZE]     ? " (--max-size was reached)"
+    return dropped[SONDE_DROP_PAGE]         ? " (this page holds the beginning)"
+           : dropped[SONDE_DROP_MAX_SIZE]   ? " (--max-size was reached)"
            : dropped[SONDE_DROP_DISK_FULL]  ? " (disk full)"
            : dropped[SONDE_DROP_TRACE_FULL] ? " (buffer full)"
                                             : "";

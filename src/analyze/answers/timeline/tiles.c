@@ -28,7 +28,7 @@ static uint64_t last_of(const struct sonde__long *row)
 /* ---- filling ---------------------------------------------------------------------------------- */
 
 /* Rows come nearly in order: where those of a node went is remembered for a while. If that is forgotten too early, or a row
- * comes late, the bin has two of one kind for now. */
+ * comes late, the bin has two of one kind, which sonde__tile_settle joins. */
 static int add_to_bin(struct sonde__filler *f, uint32_t index, const struct sonde__bin *more)
 {
     struct sonde__tile *tile = f->tiles[index];

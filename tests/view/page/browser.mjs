@@ -1,0 +1,115 @@
+// browser.mjs - a page in Chromium, and all that goes wrong in it: errors, dialogs, requests to elsewhere.
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+
+const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+/** The path of Chromium; null: it is missing. */
+export function findChromium() {
+  return CHROMIUM.find(existsSync) ?? null;
+}
+
+/** `packages`: the folder of the build tree with node_modules. */
+export async function openBrowser(packages) {
+  const need = createRequire(path.join(path.resolve(packages), "package.json"));
+  const { chromium } = need("playwright-core");
+  const browser = await chromium.launch({ executablePath: findChromium(), headless: true, chromiumSandbox: false });
+  return { browser, axe: need("axe-core").source };
+}
+
+/** What happens in a page. `problems` are sentences; `origin`: what may be asked for begins with this. */
+export class Watch {
+  problems = [];
+  /** A status of 400 and above is what was asked for: a number that is none was typed. */
+  answersMayFail = false;
+  downloads = [];
+  #underWay = new Set();
+
+  constructor(page, origin) {
+    this.page = page;
+    page.on("pageerror", (error) => this.say(`error: ${error.stack ?? error}`));
+    page.on("crash", () => this.say("the page crashed"));
+    page.on("dialog", (dialog) => {
+      this.say(`a dialog opened: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    page.on("console", (message) => {
+      if (message.type() !== "error" || (this.answersMayFail && /status of 40[04]/.test(message.text()))) return;
+      if (/status of 404/.test(message.text()) && /\/ask\/(source|view\/critical)\b/.test(message.location().url)) return; // the page says that there is none
+      this.say(`console: ${message.text()} ${message.location().url}`);
+    });
+    page.on("request", (request) => {
+      this.#underWay.add(request);
+      const url = request.url();
+      if (!url.startsWith(origin) && !/^(data|blob):/.test(url)) this.say(`asked for ${url}`);
+    });
+    page.on("requestfinished", (request) => this.#underWay.delete(request));
+    page.on("requestfailed", (request) => this.#underWay.delete(request));
+    page.on("download", (download) => this.downloads.push(download));
+  }
+
+  say(problem) {
+    this.problems.push(problem);
+  }
+
+  /** The problems since the last time. */
+  take() {
+    return this.problems.splice(0);
+  }
+
+  /** Waits until nothing is loading and nothing moves. False: after a minute something still did. */
+  async settled() {
+    const until = Date.now() + 60_000;
+    do {
+      const still = await this.page.evaluate(quiet);
+      if (still && this.#underWay.size === 0) return true;
+    } while (Date.now() < until);
+    return false;
+  }
+}
+
+/** In the page: true if for a moment nothing of it changed, and nothing says that it is being read. */
+function quiet() {
+  return new Promise((resolve) => {
+    let changes = 0;
+    const observer = new MutationObserver(() => changes++);
+    observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+    setTimeout(() => {
+      observer.disconnect();
+      const words = [...document.querySelectorAll(".quiet, [role=status]")].some((element) => /^(reading|opening)\b/i.test(element.textContent ?? ""));
+      resolve(changes === 0 && !words && !document.querySelector('[aria-busy="true"]'));
+    }, 150);
+  });
+}
+
+/** How many colours a picture has, four bits each, and the share of the commonest. */
+export async function coloursOf(browser, png) {
+  const page = await browser.newPage();
+  try {
+    return await page.evaluate(async (text) => {
+      const image = new Image();
+      image.src = "data:image/png;base64," + text;
+      await image.decode();
+      const canvas = new OffscreenCanvas(image.width, image.height), context = canvas.getContext("2d");
+      context.drawImage(image, 0, 0);
+      const { data } = context.getImageData(0, 0, image.width, image.height), counts = new Map();
+      for (let i = 0; i < data.length; i += 4) {
+        const colour = ((data[i] >> 4) << 8) | ((data[i + 1] >> 4) << 4) | (data[i + 2] >> 4);
+        counts.set(colour, (counts.get(colour) ?? 0) + 1);
+      }
+      return { colours: counts.size, commonest: (4 * Math.max(...counts.values())) / data.length };
+    }, png.toString("base64"));
+  } finally {
+    await page.close();
+  }
+}
+
+/** Serious violations of accessibility rules, one sentence each. */
+export async function violationsOf(page, axe) {
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
+  const found = await page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"], preload: false })).violations);
+  return found
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => `${node.target.join(" ")} (${(node.failureSummary ?? "").split("\n")[1]?.trim() ?? ""})`).join("; ")}${nodes.length > 3 ? ` and ${nodes.length - 3} more` : ""}`);
+}

@@ -1,0 +1,72 @@
+// controls.mjs - uses each control of what a page shows once.
+const CONTROLS = ["button", "select", "input", "summary", "textarea", ...["button", "tab", "checkbox", "switch", "slider", "menuitem", "treeitem", "option", "row"].map((role) => `[role=${role}][tabindex]`)]
+  .flatMap((control) => [`main ${control}`, `header ${control}`]).join(", ");
+const MOST = 60;
+
+/** In the page: the first control that can be seen and was not used, and what it is called. Controls that differ by a number alone are one. */
+function nextOf([selector, used]) {
+  for (const element of document.querySelectorAll(selector)) {
+    if (element.disabled || !element.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
+    const box = element.getBoundingClientRect();
+    if (box.width < 2 || box.height < 2) continue;
+    const label = element.getAttribute("aria-label") || element.labels?.[0]?.textContent || element.textContent || element.title || element.name || element.id || "";
+    const name = `${element.tagName.toLowerCase()} ${element.getAttribute("role") ?? ""} ${element.type ?? ""} ${label.trim().slice(0, 50)}`.replace(/\d+([.,]\d+)*/g, "#");
+    if (!used.includes(name)) return { element, name };
+  }
+  return null;
+}
+
+async function use(element, watch) {
+  const kind = await element.evaluate((e) => (e.tagName === "SELECT" ? "select" : e.tagName === "INPUT" || e.tagName === "TEXTAREA" ? e.type : "button"));
+  if (kind === "select") {
+    const count = await element.evaluate((e) => e.options.length);
+    for (let index = count - 1; index >= 0; index = index > 3 ? 2 : index - 1) {
+      await element.selectOption({ index });
+      await watch.settled();
+    }
+  } else if (["text", "search", "textarea"].includes(kind)) {
+    watch.answersMayFail = true;
+    const before = await element.inputValue();
+    for (const text of ["k", before]) {
+      await element.fill(text);
+      await element.press("Enter");
+      await watch.settled();
+    }
+    watch.answersMayFail = false;
+  } else if (["number", "range"].includes(kind)) {
+    await element.press("ArrowUp");
+  } else {
+    await element.click({ timeout: 20_000 });
+  }
+}
+
+/** A dialog that was opened closes with this key. */
+async function escape(page, watch, name) {
+  await page.keyboard.press("Escape");
+  const stayed = await page.evaluate(() => [...document.querySelectorAll("dialog[open]")].map((dialog) => dialog.close()).length);
+  if (stayed) watch.say(`[${name}] the Escape key leaves a dialog open`);
+}
+
+/** Their names; what goes wrong is said to the watch. `back` shows the page again. */
+export async function useControls(page, watch, back) {
+  const used = [], shown = new URL(page.url()).hash.split("?")[0];
+  while (used.length < MOST) {
+    const handle = await page.evaluateHandle(nextOf, [CONTROLS, used]);
+    const element = (await handle.getProperty("element").catch(() => null))?.asElement();
+    if (!element) break;
+    const name = await (await handle.getProperty("name")).jsonValue();
+    used.push(name);
+    const before = watch.problems.length;
+    try {
+      await use(element, watch);
+    } catch (error) {
+      if (!/not attached|detached/.test(error.message)) watch.say(`cannot be used: ${error.message.split("\n")[0]} ${/- .*(intercepts|not visible|not stable|outside).*/.exec(error.message)?.[0] ?? ""}`);
+    }
+    if (!(await watch.settled())) watch.say("something never came to rest");
+    watch.answersMayFail = false;
+    for (let i = before; i < watch.problems.length; i++) watch.problems[i] = `[${name}] ${watch.problems[i]}`;
+    if ((new URL(page.url()).hash.split("?")[0] || shown) !== shown) await back();
+    else await escape(page, watch, name);
+  }
+  return used;
+}

@@ -1,0 +1,26 @@
+/* colours.ts - one stable colour for each routine: the same name has the same colour in every picture, run and session. Hues are spread by
+ * the golden angle over those that people with a colour vision deficiency tell apart by lightness too; idle time has no colour. */
+
+/** FNV-1a, 32 bits. */
+export function hash(text: string): number {
+  let h = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
+  return h >>> 0;
+}
+
+export interface Theme {
+  dark: boolean;
+}
+
+/** The colour of a routine, API call, kernel or range by its label. */
+export function colourOf(label: string, theme: Theme): string {
+  const h = hash(label);
+  const hue = (h * 137.508) % 360;
+  const lightness = (theme.dark ? 38 : 62) + ((h >>> 20) % 4) * 6;
+  return `hsl(${hue.toFixed(1)} ${45 + ((h >>> 24) % 3) * 12}% ${lightness}%)`;
+}
+
+/** The colour of text upon a routine's colour. */
+export function inkOn(theme: Theme): string {
+  return theme.dark ? "#ffffff" : "#101010";
+}

@@ -1,0 +1,51 @@
+/* theme.ts - light or dark: as the reader's system is, or as they chose, which this browser keeps. */
+import { useEffect, useState } from "preact/hooks";
+import type { Theme } from "../draw/colours.js";
+
+export type Choice = "auto" | "light" | "dark";
+
+const KEY = "sonde-theme";
+const system = matchMedia("(prefers-color-scheme: dark)");
+
+/** A page in a file may have no storage. */
+function kept(): Choice {
+  try {
+    const choice = localStorage.getItem(KEY);
+    return choice === "light" || choice === "dark" ? choice : "auto";
+  } catch {
+    return "auto";
+  }
+}
+
+function keep(choice: Choice): void {
+  try {
+    localStorage.setItem(KEY, choice);
+  } catch {
+    /* until the page is closed, then */
+  }
+}
+
+/** Before there is a page, too. */
+export function applyTheme(choice: Choice = kept(), isDark = system.matches): boolean {
+  const dark = choice === "auto" ? isDark : choice === "dark";
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  return dark;
+}
+
+export function useTheme(): { theme: Theme; choice: Choice; choose: (choice: Choice) => void } {
+  const [choice, setChoice] = useState<Choice>(kept);
+  const [isDark, setDark] = useState(system.matches);
+  useEffect(() => {
+    const turn = () => setDark(system.matches);
+    system.addEventListener("change", turn);
+    return () => system.removeEventListener("change", turn);
+  }, []);
+  return {
+    theme: { dark: applyTheme(choice, isDark) }, /* before what is below draws with the colours of it */
+    choice,
+    choose(next) {
+      keep(next);
+      setChoice(next);
+    },
+  };
+}
