@@ -30,7 +30,7 @@ void sets(void)
     cl_mem a = buffer(4 * N), b = buffer(4 * N), c = buffer(4 * N), d = buffer(4 * N), part;
     CLP(part = clCreateSubBuffer(b, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
     launch_on(kernel("look"), a, a);
-    for (int i = 0; i < 2; i++)
+    for (volatile int i = 0; i < 2; i++) /* unrolled, it would be two places */
         set_to(kernel("set"), part, seven, n);
     launch_on(kernel("either"), c, d);
     take(c, 4 * N);
