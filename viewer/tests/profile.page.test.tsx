@@ -82,10 +82,13 @@ async function click(element: Element): Promise<void> {
 describe("the page", () => {
   it("opens and closes rows by arrows, as a tree grid does", async () => {
     const { address } = await open();
-    expect(names()).toEqual(["all", "main() a.c:1"]);
-    expect(grid().getAttribute("aria-rowcount")).toBe("3");
+    expect(names()).toEqual(["all", "main() a.c:1", "step() a.c:2", "<script>alert(1)</script>"]);
+    expect(grid().getAttribute("aria-rowcount")).toBe("5");
     await press("ArrowDown");
     expect(address().options.node).toBe("10");
+    expect(rowOf("main() a.c:1").getAttribute("aria-expanded")).toBe("true");
+    await press("ArrowLeft");
+    expect(names()).toEqual(["all", "main() a.c:1"]);
     expect(rowOf("main() a.c:1").getAttribute("aria-expanded")).toBe("false");
     await press("ArrowRight");
     expect(names()).toEqual(["all", "main() a.c:1", "step() a.c:2", "<script>alert(1)</script>"]);

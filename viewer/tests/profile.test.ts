@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { askCallees, askProfile, formatColumn, metricsOf, parseColumn, parseShown, type ProfileAnswer, type ProfileRow, type Shown } from "../src/model/profile/answer.js";
 import { readAsked, shownColumns, sortColumn, toggled } from "../src/model/profile/asked.js";
 import { figureCell, figureText, findKey, keyOf, routineOf, sourceRow } from "../src/model/profile/figures.js";
-import { filterRows, hotPath, isOpen, linesOf, ProfileTree, type Openness } from "../src/model/profile/tree.js";
+import { filterRows, hotPath, isOpen, linesOf, ProfileTree, unbranched, type Openness } from "../src/model/profile/tree.js";
 
 const GPU: Shown = { name: "gpu", side: "inclusive" };
 
@@ -142,6 +142,14 @@ describe("the hot path", () => {
     expect(hotPath(new ProfileTree(answer), 0, { name: "cpu", side: "inclusive" })).toEqual([0]);
     const bottom: ProfileAnswer = { ...answer, shape: "bottom-up" };
     expect(hotPath(new ProfileTree(bottom), 0, { name: "gpu", side: "exclusive" })).toEqual([0, 1]);
+  });
+});
+
+describe("where a table begins", () => {
+  it("is open as long as there is no choice", () => {
+    expect(unbranched(new ProfileTree(answerOf([0, 1, 1], () => 5)))).toEqual([0, 1]);
+    expect(unbranched(new ProfileTree(answerOf([0, 0], () => 5)))).toEqual([0]);
+    expect(unbranched(new ProfileTree(answerOf([0, 1], () => 5)))).toEqual([0, 1, 2]);
   });
 });
 

@@ -187,6 +187,13 @@ export function hotPath(tree: ProfileTree, row: number, column: Shown): number[]
   }
 }
 
+/** The whole, and what is below it as long as there is no choice: where a table begins. */
+export function unbranched(tree: ProfileTree): number[] {
+  const path = [0];
+  for (let below = tree.childrenOf(0); below.length === 1; below = tree.childrenOf(below[0]!)) path.push(below[0]!);
+  return path;
+}
+
 /** What a filter keeps. */
 export interface Kept {
   /** [row] 1: the label has the text. */

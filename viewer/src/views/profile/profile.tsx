@@ -4,7 +4,7 @@ import { RequestError } from "../../model/requests.js";
 import { askCallees, askProfile, formatColumn, metricsOf, type Metric, type ProfileAnswer, type Shown } from "../../model/profile/answer.js";
 import { readAsked, shownColumns, sortColumn, type Asked } from "../../model/profile/asked.js";
 import { findKey, keyOf, routineOf } from "../../model/profile/figures.js";
-import { filterRows, hotPath, isExpandable, isOpen, linesOf, ProfileTree, type Openness } from "../../model/profile/tree.js";
+import { filterRows, hotPath, isExpandable, isOpen, linesOf, ProfileTree, unbranched, type Openness } from "../../model/profile/tree.js";
 import { saveText, csvOf } from "../../draw/save.js";
 import { useLoaded, useShared } from "../context.js";
 import { Failure } from "../failure.jsx";
@@ -68,7 +68,7 @@ interface Remembered {
 }
 
 function recall(remembered: Remembered, tree: ProfileTree): Openness {
-  if (remembered.tree !== nameOf(tree)) return NOTHING;
+  if (remembered.tree !== nameOf(tree)) return opened(NOTHING, unbranched(tree));
   return { opened: new Set([0, ...remembered.keys.map((key) => findKey(tree, key)).filter((row) => row > 0)]), closed: new Set() };
 }
 
