@@ -133,6 +133,13 @@ static const struct sonde_view_column object_columns[] = {
 };
 static const struct sonde_view_columns objects = SONDE_VIEW_COLUMNS("object", object_columns);
 
+static const struct sonde_view_column duration_columns[] = {
+    {.name = "from_ns", .kind = SONDE_CELL_NUMBER, .unit = "ns", .definition = "of at least this"},
+    {.name = "to_ns", .kind = SONDE_CELL_NUMBER, .unit = "ns", .definition = "and less than this; the longest of all may be longer"},
+    {.name = "count", .kind = SONDE_CELL_COUNT, .definition = "so many took"},
+};
+static const struct sonde_view_columns durations = SONDE_VIEW_COLUMNS("durations", duration_columns);
+
 static const struct sonde_view_column alike_columns[] = {
     {.name = "count", .kind = SONDE_CELL_COUNT, .definition = "completed operations of this kind and name in the run, this one included"},
     {.name = "timed", .kind = SONDE_CELL_COUNT, .definition = "those with valid times, to which all durations refer"},
@@ -142,6 +149,7 @@ static const struct sonde_view_column alike_columns[] = {
     {.name = "p50_ns", .kind = SONDE_CELL_TIME, .definition = "median, within 5 %"},
     {.name = "p95_ns", .kind = SONDE_CELL_TIME, .definition = "95th percentile, within 5 %"},
     {.name = "p99_ns", .kind = SONDE_CELL_TIME, .definition = "99th percentile, within 5 %"},
+    {.name = "durations", .kind = SONDE_CELL_LIST, .definition = "how many took how long, shortest first; without those that none took", .of = &durations},
 };
 static const struct sonde_view_columns alike = SONDE_VIEW_COLUMNS("alike", alike_columns);
 
@@ -265,6 +273,19 @@ static const struct sonde_group *group_of(const struct found *f)
     return NULL;
 }
 
+static void durations_cell(struct sonde_view_table *t, const struct sonde_stat *stat)
+{
+    struct sonde_view_table *list = sonde_cell_list(t);
+    for (uint32_t bin = 0; stat->bins && bin < SONDE_STAT_BINS; bin++)
+        if (stat->bins[bin]) {
+            double from_ns, to_ns;
+            sonde_stat_bin(bin, &from_ns, &to_ns);
+            sonde_cell_real(list, true, from_ns);
+            sonde_cell_real(list, true, to_ns);
+            sonde_cell_int(list, true, stat->bins[bin]);
+        }
+}
+
 static void alike_cell(struct sonde_view_table *t, const struct sonde_group *group)
 {
     if (!group) {
@@ -281,6 +302,7 @@ static void alike_cell(struct sonde_view_table *t, const struct sonde_group *gro
     sonde_cell_percentile(cells, stat, .50);
     sonde_cell_percentile(cells, stat, .95);
     sonde_cell_percentile(cells, stat, .99);
+    durations_cell(cells, stat);
 }
 
 static int answer(const struct sonde_session *session, const char *argument, const void *options, struct sonde_answer *out,

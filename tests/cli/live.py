@@ -58,6 +58,7 @@ class Process:
         self.version = VERSION
         self.cpu = dict.fromkeys(["rate_hz", "sampling", "switches_known", *CPU], 0)
         self.launched = {}  # (node, queue) -> work of the last
+        self.histograms = False  # of durations
         self.rank = (0, 0, 0)  # rank and local rank, each plus one, of how many
 
     def string(self, text):
@@ -220,6 +221,14 @@ class Process:
 
     # ---- writing -------------------------------------------------------------
 
+    def histogram(self, times):
+        """Numbers of the rows, one for each doubling, of sixteen equal parts each; 0: none."""
+        parts = {}
+        for ns in times if self.histograms else ():
+            octave = ns.bit_length() - 1
+            parts.setdefault(octave, [0] * 16)[(ns - (1 << octave)) * 16 >> octave] += 1
+        return [self.add("HISTOGRAM", *parts[octave]) if octave in parts else 0 for octave in range(40)]
+
     def profile_rows(self):
         for (node, lane), items in self.accumulators.items():
             times = [d for d, *_ in items if d is not None]
@@ -227,7 +236,7 @@ class Process:
             delays = [sum(i[2][k] for i in items) for k in range(3)]
             self.add("PROFILE", node, lane, len(items), sum(times), min(times, default=0), max(times, default=0),
                      mean, sum((t - mean) ** 2 for t in times), sum(i[1] for i in items), delays[1], delays[2],
-                     delays[0], len(times), sum(i[3] for i in items), self.launched.get((node, lane), 0), 0, *[0] * 40)
+                     delays[0], len(times), sum(i[3] for i in items), self.launched.get((node, lane), 0), 0, *self.histogram(times))
 
     def segments(self):
         def cut(table, owner, first, rows):

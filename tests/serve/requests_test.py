@@ -289,6 +289,28 @@ class Requests(cli.Case):
         self.assertEqual(a.json()["alike"]["count"], 10)
         self.assertEqual((a.json()["alike"]["min_ns"], a.json()["alike"]["max_ns"], a.json()["alike"]["mean_ns"]), (2000, 2000, 2000.0))
 
+    def durations(self):
+        """Kernels that take from 1 ns to some milliseconds, on two threads."""
+        p = zoo.program()
+        p.histograms = True
+        other, times = p.thread(2), [random.Random(1).randrange(1, 1 << random.Random(i).randrange(1, 23)) for i in range(200)]
+        at = p.start_ns + zoo.MS
+        for i, ns in enumerate(times):
+            p.enqueue(p.main if i % 3 else other, p.queue_lane, "clEnqueueNDRangeKernel", p.code, "kernel", at, at + 500, at + 1000, at + 1000 + ns, name="k")
+            at += 2000 + ns
+        return zoo.written(self.folder, "durations", p), times
+
+    def test_how_long_operations_like_it_took(self):
+        path, times = self.durations()
+        alike = self.one(path, "operation?lane=2&number=7")["alike"]
+        self.assertEqual((alike["count"], alike["min_ns"], alike["max_ns"]), (len(times), min(times), max(times)))
+        for bin in alike["durations"]:
+            self.assertEqual(bin["count"], sum(bin["from_ns"] <= ns < bin["to_ns"] for ns in times), bin)
+            self.assertLessEqual(bin["to_ns"] - bin["from_ns"], bin["from_ns"] / 16, bin)
+        self.assertEqual(sum(bin["count"] for bin in alike["durations"]), len(times))
+        ends = [end for bin in alike["durations"] for end in (bin["from_ns"], bin["to_ns"])]
+        self.assertEqual(ends, sorted(ends))
+
     def test_launches_and_objects(self):
         path, p = scenes.annotated(self.folder)
         wanted = [(lane, number, op) for lane, number, op in self.operations(p)]
@@ -365,9 +387,10 @@ class Requests(cli.Case):
         with open(os.path.join(HERE, "..", "..", "docs", "developers", "requests.md"), encoding="utf-8") as file:
             sections = {part.split("\n")[0]: part for part in re.split(r"^## ", file.read(), flags=re.M)}
         run, operation, found = (self.one(path, request) for request in ("run", "operation?process=1&lane=3&number=0", "find?text=scale"))
+        duration = self.one(self.durations()[0], "operation?lane=2&number=0")["alike"]["durations"][0]
         process, view = run["processes"][1], self.one(path, "views")[0]
         parts = {"run": [run, process, process["devices"][0], process["lanes"][0]], "find": [found, found["hits"][0]],
-                 "operation": [operation, operation["object"], operation["call"], operation["alike"], *operation["frames"]],
+                 "operation": [operation, operation["object"], operation["call"], operation["alike"], duration, *operation["frames"]],
                  "views": [view, view["options"][0], view["tables"][0], view["tables"][0]["columns"][0]],
                  "An answer": [self.fails_with(path, "nothing", 404)]}
         for section, values in parts.items():

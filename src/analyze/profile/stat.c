@@ -61,6 +61,13 @@ double sonde_stat_stddev(const struct sonde_stat *stat)
     return stat->timed > 1 && stat->m2 > 0 ? sqrt(stat->m2 / (double)stat->timed) : 0;
 }
 
+void sonde_stat_bin(uint32_t bin, double *from_ns, double *to_ns)
+{
+    const double octave = ldexp(1.0, (int)(bin / 16)), width = octave / 16;
+    *from_ns = octave + (bin % 16) * width;
+    *to_ns = *from_ns + width;
+}
+
 bool sonde_stat_percentile(const struct sonde_stat *stat, double fraction, double *ns)
 {
     uint64_t total = 0;
@@ -74,9 +81,9 @@ bool sonde_stat_percentile(const struct sonde_stat *stat, double fraction, doubl
     for (uint32_t i = 0; i < SONDE_STAT_BINS; i++) {
         double here = (double)stat->bins[i];
         if (here > 0 && before + here >= rank) {
-            double width = ldexp(1.0, (int)(i / 16)) / 16;
-            double low = ldexp(1.0, (int)(i / 16)) + (i % 16) * width;
-            double value = low + width * (rank - before - 0.5) / here; /* the middle of its place */
+            double low, high;
+            sonde_stat_bin(i, &low, &high);
+            double value = low + (high - low) * (rank - before - 0.5) / here; /* the middle of its place */
             *ns = fmin(fmax(value, (double)stat->min_ns), (double)stat->max_ns);
             return true;
         }

@@ -30,6 +30,9 @@ struct sonde_stat {          /* ready when zeroed */
 int sonde_stat_add_row(struct sonde_stat *stat, struct sonde_arena *arena,
                        const struct sonde_process *process, const struct sonde_row_profile *row);
 
+/* The durations that bin `bin` counts: from_ns <= d < to_ns, and in the last one longer ones too. */
+void sonde_stat_bin(uint32_t bin, double *from_ns, double *to_ns);
+
 /* Standard deviation of the durations (of the whole, not of a sample); 0 when timed < 2. */
 double sonde_stat_stddev(const struct sonde_stat *stat);
 

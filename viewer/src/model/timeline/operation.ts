@@ -56,6 +56,32 @@ export interface Alike {
   p50_ns: number | null;
   p95_ns: number | null;
   p99_ns: number | null;
+  /** How many took how long, shortest first. */
+  durations: { from_ns: number; to_ns: number; count: number }[];
+}
+
+/** A bar of the distribution: on a scale of logarithms from 0, the shortest, to 1; how high it is, of the highest. */
+export interface DurationBar {
+  from: number;
+  to: number;
+  height: number;
+  count: number;
+  from_ns: number;
+  to_ns: number;
+}
+
+/** Where a duration is on that scale. */
+export function durationScale({ min_ns: min, max_ns: max }: Alike): (ns: number) => number {
+  const low = Math.log(Math.max(min ?? 1, 1)), span = Math.log(Math.max(max ?? 1, 1)) - low;
+  return (ns) => (span > 0 ? Math.min(Math.max((Math.log(Math.max(ns, 1)) - low) / span, 0), 1) : 0.5);
+}
+
+/** The area of a bar is its count, as far as it lies between the shortest and the longest. */
+export function durationBars(alike: Alike): DurationBar[] {
+  const scale = durationScale(alike);
+  const bars = alike.durations.map(({ from_ns, to_ns, count }) => ({ from: scale(from_ns), to: scale(to_ns), count, from_ns, to_ns }));
+  const dense = bars.map(({ from, to, count }) => count / Math.max(to - from, 1e-3)), most = Math.max(...dense, 0);
+  return bars.map((bar, at) => ({ ...bar, height: dense[at]! / most }));
 }
 
 /** What asks for the operation that this interval is, or that this call enqueued; null: it is none, or several. */

@@ -1,6 +1,6 @@
 /* details.tsx - the panel of the chosen interval: what it is, and of an operation all that is known of it. */
 import type { Interval } from "../../model/timeline/intervals.js";
-import { operationOf, type Alike, type Operation, type Work } from "../../model/timeline/operation.js";
+import { durationBars, durationScale, operationOf, type Alike, type Operation, type Work } from "../../model/timeline/operation.js";
 import type { Frame, Process } from "../../model/types.js";
 import { formatBytes, formatCount, formatShare, formatTime } from "../../model/units.js";
 import { RequestError } from "../../model/requests.js";
@@ -129,25 +129,30 @@ function ObjectFacts({ object }: { object: NonNullable<Operation["object"]> }) {
   );
 }
 
-const WIDTH = 320, HEIGHT = 34;
+const WIDTH = 320, HEIGHT = 64, FLOOR = 46;
 
-/** The others of its kind and name: from the shortest to the longest, with what is known between, and this one. */
+/** The others of its kind and name: how many took how long, from the shortest to the longest, and this one. */
 function AlikeFacts({ alike, own }: { alike: Alike; own: number | null }) {
   const { min_ns: min, max_ns: max } = alike;
   if (min === null || max === null) return <p class="quiet">{formatCount(alike.count)} like it, none with valid times.</p>;
-  const low = Math.log(Math.max(min, 1)), span = Math.max(Math.log(Math.max(max, 1)) - low, 1e-9);
-  const x = (ns: number) => 8 + ((WIDTH - 16) * Math.min(Math.max((Math.log(Math.max(ns, 1)) - low) / span, 0), 1));
+  const scale = durationScale(alike), x = (ns: number) => 8 + (WIDTH - 16) * scale(ns);
   const marks = [["median", alike.p50_ns], ["95 %", alike.p95_ns], ["99 %", alike.p99_ns]] as const;
   const said = `${formatCount(alike.count)} like it: ${formatTime(min)} to ${formatTime(max)}, mean ${formatTime(alike.mean_ns)}, median ${formatTime(alike.p50_ns)}, 95 % below ${formatTime(alike.p95_ns)}`;
   return (
     <figure class="tl-alike">
       <figcaption>{said}{own === null ? "" : `; this one ${formatTime(own)}`}</figcaption>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={said}>
-        <line x1={8} x2={WIDTH - 8} y1={14} y2={14} class="tl-alike-line" />
-        {marks.map(([name, ns]) => ns !== null && <line key={name} x1={x(ns)} x2={x(ns)} y1={8} y2={20} class="tl-alike-mark"><title>{`${name}: ${formatTime(ns)}`}</title></line>)}
-        {own !== null && <circle cx={x(own)} cy={14} r={5} class="tl-alike-own"><title>{`this one: ${formatTime(own)}`}</title></circle>}
-        <text x={8} y={32}>{formatTime(min)}</text>
-        <text x={WIDTH - 8} y={32} text-anchor="end">{formatTime(max)}</text>
+        {min < max &&
+          durationBars(alike).map(({ from_ns, to_ns, count, height }) => (
+            <rect key={from_ns} x={x(from_ns)} width={Math.max(x(to_ns) - x(from_ns), 1)} y={FLOOR - 36 * height} height={36 * height} class="tl-alike-bar">
+              <title>{`${formatCount(count)} took ${formatTime(from_ns)} to ${formatTime(to_ns)}`}</title>
+            </rect>
+          ))}
+        <line x1={8} x2={WIDTH - 8} y1={FLOOR} y2={FLOOR} class="tl-alike-line" />
+        {marks.map(([name, ns]) => ns !== null && <line key={name} x1={x(ns)} x2={x(ns)} y1={FLOOR - 6} y2={FLOOR + 4} class="tl-alike-mark"><title>{`${name}: ${formatTime(ns)}`}</title></line>)}
+        {own !== null && <circle cx={x(own)} cy={FLOOR} r={5} class="tl-alike-own"><title>{`this one: ${formatTime(own)}`}</title></circle>}
+        <text x={8} y={HEIGHT - 2}>{formatTime(min)}</text>
+        <text x={WIDTH - 8} y={HEIGHT - 2} text-anchor="end">{formatTime(max)}</text>
       </svg>
     </figure>
   );
