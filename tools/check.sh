@@ -5,10 +5,11 @@
 #   tools/check.sh          what `make check` runs
 #   tools/check.sh -C all   also the long tests
 #
-# JOBS sets how many run at once.
+# JOBS sets how many compilers run at once; of tests, most of which wait now and then, twice as many do.
 set -u
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
+at_once=$((2 * jobs))
 logs=build/check
 mkdir -p "$logs" || exit 1
 total=0 failed=0 broken=0
@@ -18,7 +19,7 @@ run() {
     name=$1 folder=$2
     shift 2
     echo "== $name"
-    ctest --test-dir "$folder" --output-on-failure --no-tests=ignore -j "$jobs" "$@" 2>&1 | tee "$logs/$name.log"
+    ctest --test-dir "$folder" --output-on-failure --no-tests=ignore -j "$at_once" "$@" 2>&1 | tee "$logs/$name.log"
     line=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' "$logs/$name.log" | tail -1)
     if [ -n "$line" ]; then
         failed=$((failed + $(printf '%s' "$line" | sed 's/.*, \([0-9]*\) tests\{0,1\} failed.*/\1/')))

@@ -83,26 +83,45 @@ function quiet() {
   });
 }
 
-/** How many colours a picture has, four bits each, and the share of the commonest. */
-export async function coloursOf(browser, png) {
+/** What a picture looks like from afar: `small` is WIDTH × HEIGHT pixels of it, a hexadecimal digit for each of red, green and blue; and how many
+ * colours it has, four bits each, with the share of the commonest. */
+export async function looksOf(browser, png) {
   const page = await browser.newPage();
   try {
-    return await page.evaluate(async (text) => {
-      const image = new Image();
-      image.src = "data:image/png;base64," + text;
-      await image.decode();
-      const canvas = new OffscreenCanvas(image.width, image.height), context = canvas.getContext("2d");
-      context.drawImage(image, 0, 0);
-      const { data } = context.getImageData(0, 0, image.width, image.height), counts = new Map();
-      for (let i = 0; i < data.length; i += 4) {
-        const colour = ((data[i] >> 4) << 8) | ((data[i + 1] >> 4) << 4) | (data[i + 2] >> 4);
-        counts.set(colour, (counts.get(colour) ?? 0) + 1);
-      }
-      return { colours: counts.size, commonest: (4 * Math.max(...counts.values())) / data.length };
-    }, png.toString("base64"));
+    return await page.evaluate(
+      async ({ text, width, height }) => {
+        const image = new Image();
+        image.src = "data:image/png;base64," + text;
+        await image.decode();
+        const pixels = (w, h) => {
+          const canvas = new OffscreenCanvas(w, h), context = canvas.getContext("2d");
+          context.imageSmoothingQuality = "high";
+          context.drawImage(image, 0, 0, w, h);
+          return context.getImageData(0, 0, w, h).data;
+        };
+        const data = pixels(image.width, image.height), counts = new Map();
+        for (let i = 0; i < data.length; i += 4) {
+          const colour = ((data[i] >> 4) << 8) | ((data[i + 1] >> 4) << 4) | (data[i + 2] >> 4);
+          counts.set(colour, (counts.get(colour) ?? 0) + 1);
+        }
+        const small = Array.from(pixels(width, height)).filter((_, at) => at % 4 < 3).map((byte) => (byte >> 4).toString(16)).join("");
+        return { small, colours: counts.size, commonest: (4 * Math.max(...counts.values())) / data.length };
+      },
+      { text: png.toString("base64"), width: WIDTH, height: HEIGHT },
+    );
   } finally {
     await page.close();
   }
+}
+
+const WIDTH = 64, HEIGHT = 40;
+
+/** How far two such small pictures are apart: 0, the same, to 1, black and white; and the share of their pixels that are far apart. */
+export function differenceOf(a, b) {
+  if (a.length !== b.length) return { mean: 1, far: 1 };
+  const apart = Array.from(a, (digit, at) => Math.abs(parseInt(digit, 16) - parseInt(b[at], 16)) / 15);
+  const far = Array.from({ length: a.length / 3 }, (_, at) => Math.max(...apart.slice(3 * at, 3 * at + 3)) > 0.25);
+  return { mean: apart.reduce((sum, one) => sum + one, 0) / apart.length, far: far.filter(Boolean).length / far.length };
 }
 
 /** Serious violations of accessibility rules, one sentence each. */

@@ -6,16 +6,21 @@
 // NAME is a measurement of measurements.py, which wrote DIR/measurements.json. With --html it is shown as one file. The pages are those
 // that the page itself offers. Pictures of them are left in DIR/pictures.
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { coloursOf, findChromium, openBrowser, violationsOf, Watch } from "./browser.mjs";
+import { differenceOf, findChromium, looksOf, openBrowser, violationsOf, Watch } from "./browser.mjs";
 import { useControls } from "./controls.mjs";
 import { ask, shown, whyNot } from "./shown.mjs";
 
 const SKIP = 77;
 /** Of these every control is used. */
 const THOROUGH = ["recorded", "cuda", "names"];
+/** What is in these is known, and so what they look like: expected/NAME.json, written anew with UPDATE=1. */
+const KNOWN = ["names", "sampled", "annotated", "lanes", "nothing", "profile"];
+/** So much may differ, between one machine's fonts and another's. */
+const LOOSE = { mean: 0.03, far: 0.1 };
 const SCRIPT = "<script>alert(1)</script>", IMAGE = '"><img src=x onerror=alert(2)>';
 
 const { values: options, positionals } = parseArgs({
@@ -87,12 +92,25 @@ class Tour {
       await this.watch.settled();
       const picture = await this.page.screenshot();
       writeFileSync(path.join(this.pictures, `${this.measurement}${options.html ? "-html" : ""}-${name}-${colorScheme}.png`), picture);
-      const { colours, commonest } = await coloursOf(this.browser, picture);
+      const { small, colours, commonest } = await looksOf(this.browser, picture);
       check(`${name}, ${colorScheme}: the picture is not blank`, colours >= 4 && commonest < 0.995, `${colours} colours, ${commonest} of it is one`);
+      if (KNOWN.includes(this.measurement)) this.looksAsExpected(`${name}, ${colorScheme}`, small);
       const violations = await violationsOf(this.page, this.axe);
       check(`${name}, ${colorScheme}: everybody can use it`, violations.length === 0, violations.join("\n      "));
     }
     await this.page.emulateMedia({ colorScheme: "light" });
+  }
+
+  looksAsExpected(which, small) {
+    const file = path.join(path.dirname(fileURLToPath(import.meta.url)), "expected", `${this.measurement}.json`);
+    const expected = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
+    if (process.env.UPDATE) {
+      mkdirSync(path.dirname(file), { recursive: true });
+      writeFileSync(file, `${JSON.stringify({ ...expected, [which]: small }, null, 1)}\n`);
+      return;
+    }
+    const { mean, far } = differenceOf(small, expected[which] ?? "");
+    check(`${which}: it looks as it did`, mean <= LOOSE.mean && far <= LOOSE.far, `mean difference ${mean.toFixed(3)}, ${far.toFixed(3)} of it far apart; see ${this.pictures}`);
   }
 
   /** What is shown is the same when it is loaded again. */
