@@ -232,6 +232,33 @@ class Values(Case):
             self.assertFalse(pattern["exact"])
             self.assertEqual((pattern["evidence"].split("; ")[1], coverage["reason"]), (evidence, reason))
 
+    def line_of(self, *lines, other=()):
+        """The line of what a kernel wrote in two objects of one site, each of which was told to be written there: (file, line)."""
+        p = live.Process("host-1-0", 1)
+        device, thread = p.device("Test GPU"), p.thread(1)
+        queue = p.queue(device)
+        place = p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/main.py", 7)))
+        start = p.start_ns + 1000 * US
+        node = p.enqueue(thread, queue, "cuLaunchKernel", place, "kernel", start, start + US, start + 2 * US, start + 5 * US, name="work")
+        sites = [p.node(0, p.frame(live.PYTHON, p.python(name, "/home/user/main.py", 3))) for name in ("first", "second")]
+        objects = [p.object(1, site, 4096, p.start_ns) for site in (sites[0], sites[0], sites[1])]
+        for written in objects:
+            p.add("VALUE", node, written, 0, 0, 4, 1, 4096, *[1024] * 8)
+        for where, (file, line) in [(objects[0], lines) for lines in lines] + [(objects[2], lines) for lines in other]:
+            p.access(node, where, 0, 0, 0, 0, 0, 0, what=1, type=0, size=0, file=file, line=line)
+        answer = self.json(self.written(p), "values")["objects"]
+        self.assertEqual(sorted((o["count"], len(o["patterns"])) for o in answer), [(1, 1), (2, 1)])
+        return {name: o["patterns"][0]["line"] for o in answer for name in ("first", "second") if name in o["name"]}
+
+    def test_the_line_of_a_redundant_write(self):
+        self.assertEqual(self.line_of(), {"first": None, "second": None})
+        self.assertEqual(self.line_of(("/src/work.cu", 12)), {"first": "work.cu:12", "second": None})
+        self.assertEqual(self.line_of(("/src/work.cu", 12), ("/src/work.cu", 12), other=[("/src/other.cu", 3)]), {"first": "work.cu:12", "second": "other.cu:3"})
+        self.assertEqual(self.line_of(("/src/work.cu", 12), ("/src/work.cu", 13)), {"first": None, "second": None})
+        self.assertEqual(self.line_of(("/src/work.cu", 12), ("/src/other.cu", 12)), {"first": None, "second": None})
+        self.assertEqual(self.line_of(("", 0), ("/src/work.cu", 12)), {"first": None, "second": None})
+        self.assertEqual(self.line_of(("/src/work.cu", 12), ("", 0), ("/src/work.cu", 12)), {"first": None, "second": None})
+
     def looked_at(self, kernels, **manifest):
         """A run of these kernels: {name: (launches, {reason: launches})}, where reason 0 is that they were looked at."""
         p = live.Process("host-1-0", 1)

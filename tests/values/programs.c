@@ -47,16 +47,16 @@ void programs(void)
     printf("%d programs\n", count);
 }
 
-/* A program with lines, and one with lines and a file of its own. */
+/* Programs with lines, two of which have a file of their own. Each writes zeros over zeros; the last one has two lines on which it may write. */
 void lines(void)
 {
-    static const char *const names[] = {"near", "far"};
+    static const char *const names[] = {"near", "far", "apart"};
     int threes[N];
     for (int i = 0; i < N; i++)
         threes[i] = 3;
     cl_mem a = buffer(4 * N), b = buffer(4 * N);
     put(a, 0, threes, sizeof threes);
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         cl_program with_lines;
         cl_kernel k;
         with_lines = text_program(context, names[i]);

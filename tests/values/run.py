@@ -65,9 +65,12 @@ class Measured:
         require(run.returncode == 0 and (run.stdout, run.stderr) == (plain.stdout, plain.stderr) and plain.returncode == 0,
                 f"{plain.returncode}, with Sonde {run.returncode}\n{plain.stdout}{plain.stderr}\n{run.stdout}{run.stderr}")
         self.said = run.stdout.splitlines()
-        self.missed, self.values, self.accesses = {}, {}, {}
+        self.missed, self.values, self.accesses, self.lines = {}, {}, {}, set()
         for line in subprocess.run([options.rows, path], capture_output=True, text=True, check=True).stdout.splitlines():
             kind, name, *rest = line.split()
+            if kind == "line":
+                self.lines.add((name, rest[1], int(rest[2])))
+                continue
             rest = [int(x) for x in rest]
             if kind == "missed":
                 self.missed[name, rest[0]] = self.missed.get((name, rest[0]), 0) + rest[1]
@@ -623,9 +626,18 @@ def case_programs(options):
 
 
 def case_lines(options):
-    """Lines of accesses, of programs built with -g; those of a function are its own."""
+    """Lines of accesses and of redundant writes, of programs built with -g; those of a function are its own."""
+    for mode in "coarse", "all":
+        m = Measured(options, "--values=" + mode)
+        # What is written on one line has it; on two lines it has none.
+        found = {p["operation"]: p["line"] for o in m.answer["objects"] for p in o["patterns"] if p["pattern"] == "redundant"}
+        require(found == {"near": "<source>:8", "far": "far.cl:104", "apart": None}, m.answer["objects"])
+        require(m.lines == {("near", "<source>", 8), ("far", "far.cl", 104), ("apart", "-", 0)}, m.lines)
+        require(re.search(r"^far far\.cl:104( +1)? +100\.0 %", m.text, re.M) and re.search(r"^apart( +1)? +100\.0 %", m.text, re.M), m.text)
     m = Measured(options, "--values=fine")
-    found = sorted((p["operation"], p["evidence"].split(": ")[1], p["line"]) for o in m.answer["objects"] for p in o["patterns"] if p["line"])
+    require(not m.lines, m.lines)
+    found = sorted((p["operation"], p["evidence"].split(": ")[1], p["line"]) for o in m.answer["objects"] for p in o["patterns"]
+                   if p["line"] and p["operation"] != "apart")
     require(found == [("far", "all are 3", "far.cl:103"), ("far", "all are zero", "far.cl:104"), ("near", "all are 3", "<source>:3"),
                       ("near", "all are zero", "<source>:8")], m.answer["objects"])
     require(all(c["engine"] == "spirv" for c in m.answer["coverage"] if c["kernel"] in ("near", "far")), m.answer["coverage"])

@@ -15,6 +15,7 @@
 static struct sonde_map rows;     /* node << 32 | object -> row */
 static struct sonde_map duplicates; /* of (node, object, other) -> row */
 static struct sonde_map flows;      /* of (from, to, object, how) -> row */
+static struct sonde_map lines;      /* of (operation, site, file, line) -> 1 */
 static struct sonde_map writers;    /* object -> who wrote it last */
 static struct sonde_map launches; /* of (node, shape) -> how many so far */
 static struct sonde_map named;    /* kernel's name -> is it asked for? 1 no, 2 yes */
@@ -29,6 +30,7 @@ void sonde__values_init(void)
     memset(&rows, 0, sizeof rows);
     memset(&duplicates, 0, sizeof duplicates);
     memset(&flows, 0, sizeof flows);
+    memset(&lines, 0, sizeof lines);
     memset(&writers, 0, sizeof writers);
     memset(&launches, 0, sizeof launches);
     memset(&named, 0, sizeof named);
@@ -260,6 +262,26 @@ void sonde_value_flow(uint32_t operation, uint32_t object, uint64_t bytes, unsig
     sonde__unlock(&sonde__agent.table_lock);
     if (!row)
         sonde_note("values: no room in --memory for all operations and objects");
+}
+
+/* A row without elements, which all objects of the site share. Without room the line stays unknown. */
+void sonde_value_written(uint32_t operation, uint32_t object, uint32_t file, uint32_t line)
+{
+    uint32_t id;
+    if (!operation || !object || !sonde__agent_here())
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    const uint32_t site = sonde__object_site(object);
+    const uint64_t key = (sonde__map_hash((uint64_t)operation << 32 | site) ^ sonde__map_hash(~((uint64_t)file << 32 | line))) | 1;
+    if (!sonde__map_find(&lines, key) && sonde__map_room(&lines, &sonde__agent.heap)) {
+        struct sonde_row_access *row = ROW_ADD(ACCESS, struct sonde_row_access, &id);
+        if (row) {
+            *row = (struct sonde_row_access){.node = operation, .object = site, .file = file, .line = line, .what = SONDE_ACCESS_STORE};
+            sonde__row_commit(SONDE_TABLE_ACCESS);
+            sonde__map_add(&lines, &sonde__agent.heap, key, 1);
+        }
+    }
+    sonde__unlock(&sonde__agent.table_lock);
 }
 
 uint32_t sonde_value_access_add(const struct sonde_value_access *a)

@@ -338,16 +338,6 @@ static size_t area_bytes(const struct sonde_llvm_kernel *code)
     return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-/* PoCL has the text of a program in a file of its own, which is gone and had another name each time; clang gets it as its input. */
-static uint32_t file_of(const char *path)
-{
-    static const char source[] = "<source>";
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    if (strncmp(base, "tempfile_", 9) == 0 || strcmp(base, "<stdin>") == 0)
-        path = source;
-    return sonde_string(path, strlen(path));
-}
-
 static void add_rows(struct area *a)
 {
     for (uint32_t k = 0; k < a->code->plan.accesses; k++) {
@@ -360,7 +350,7 @@ static void add_rows(struct area *a)
                 .what = access->what,
                 .type = access->type,
                 .element_bytes = access->element_bytes,
-                .file = access->file ? file_of(access->file) : 0,
+                .file = access->file ? sonde__cl_code_file(access->file) : 0,
                 .line = access->line,
             });
     }
@@ -666,29 +656,6 @@ void sonde__cl_fine_before(struct sonde_cl_enqueue *enqueue, cl_command_queue qu
         enqueue->missed |= 1ull << why;
 }
 
-bool sonde__cl_fine_knows(const struct sonde_cl_enqueue *enqueue)
-{
-    return enqueue->code && !enqueue->code->writes_unknown;
-}
-
-bool sonde__cl_fine_writes(const struct sonde_cl_enqueue *enqueue, uint32_t argument)
-{
-    return sonde__cl_fine_element(enqueue, argument) != 0;
-}
-
-uint32_t sonde__cl_fine_element(const struct sonde_cl_enqueue *enqueue, uint32_t argument)
-{
-    const struct sonde_llvm_kernel *code = enqueue->code;
-    uint32_t bytes = 0;
-    bool is_set = false;
-    for (uint32_t s = 0; s < code->sets; s++)
-        is_set |= code->set[s] == argument + 1;
-    for (uint32_t k = 0; k < code->plan.accesses && is_set; k++)
-        if (code->accesses[k].writes && (code->accesses[k].parameter == argument + 1 || code->accesses[k].several) && (!bytes || code->accesses[k].element_bytes < bytes))
-            bytes = code->accesses[k].element_bytes;
-    return bytes;
-}
-
 uint32_t sonde__cl_fine_grain(const struct sonde_cl_enqueue *enqueue)
 {
     return enqueue->twin && enqueue->twin->code->sets ? enqueue->twin->code->grain : 0;
@@ -710,21 +677,6 @@ const void *sonde__cl_fine_pointer(const struct sonde_cl_kernel *kernel, uint32_
 {
     const struct sonde_cl_argument *a = kernel->argument && argument < ARGUMENTS_MAX ? &kernel->argument[argument] : NULL;
     return a && a->set && a->svm ? a->value : NULL;
-}
-
-unsigned sonde__cl_fine_how(const struct sonde_cl_enqueue *enqueue, uint32_t argument)
-{
-    const struct sonde_llvm_kernel *code = enqueue->code;
-    unsigned how = 0;
-    for (uint32_t k = 0; k < code->plan.accesses; k++) {
-        const struct sonde_llvm_access *a = &code->accesses[k];
-        const unsigned own = (a->what == SONDE_ACCESS_STORE ? 0 : SONDE_FLOW_READ) | (a->writes ? SONDE_FLOW_WRITE : 0);
-        if (a->parameter == argument + 1)
-            how |= own;
-        else if (!a->parameter) /* perhaps */
-            how |= own | SONDE_FLOW_MAYBE;
-    }
-    return how;
 }
 
 cl_kernel sonde__cl_fine_kernel(const struct sonde_cl_enqueue *enqueue, cl_kernel own)

@@ -64,11 +64,20 @@ static int learn_element(struct builder *b, uint32_t process, const struct sonde
     return sonde_map_put(&b->elements, key, row->element_bytes);
 }
 
-static struct sonde_value_redundant *redundant_of(struct sonde_value_site *site, uint32_t operation)
+/* NULL: it is not there. */
+static struct sonde_value_redundant *redundant_in(struct sonde_value_site *site, uint32_t operation)
 {
     for (size_t i = 0; i < site->redundant.count; i++)
         if (site->redundant.items[i].operation == operation)
             return &site->redundant.items[i];
+    return NULL;
+}
+
+static struct sonde_value_redundant *redundant_of(struct sonde_value_site *site, uint32_t operation)
+{
+    struct sonde_value_redundant *known = redundant_in(site, operation);
+    if (known)
+        return known;
     if (sonde_vector_push(&site->redundant, (struct sonde_value_redundant){.operation = operation, .exact = true}))
         return NULL;
     return &site->redundant.items[site->redundant.count - 1];
@@ -109,6 +118,23 @@ static int add_change(struct builder *b, uint32_t process, const struct sonde_ro
     r->unchanged += unchanged;
     r->unchanged_bytes += unchanged * bytes;
     return 0;
+}
+
+/* Where the code of an operation writes the objects of a site: a row of an access without elements. */
+static void add_line(struct builder *b, uint32_t process, const struct sonde_row_access *row)
+{
+    const struct sonde_process *p = &b->m->processes[process];
+    const struct sonde_row_object *o = row->object && row->object < p->object_count ? &p->objects[row->object] : NULL;
+    const char *file = row->file ? sonde_process_string(p, row->file) : NULL;
+    uint64_t at;
+    if (!o || !sonde_map_get(&b->by_site, site_key(o->kind, sonde_profile_locate(b->profile, process, o->node)), &at))
+        return;
+    struct sonde_value_redundant *r = redundant_in(&b->out->sites.items[at], sonde_profile_locate(b->profile, process, row->node));
+    if (!r)
+        return;
+    r->several_lines |= !file || !row->line || (r->file && (r->line != row->line || strcmp(r->file, file) != 0));
+    r->line = r->several_lines ? 0 : row->line;
+    r->file = r->several_lines ? NULL : file;
 }
 
 /* ---- accesses --------------------------------------------------------------------------------- */
@@ -196,7 +222,10 @@ static int add_accesses(struct builder *b)
         for (uint32_t k = 1; k < count && !rc; k++) {
             struct sonde_row_access row = rows[k];
             sonde_value_typing_read(&types, k, &row);
-            rc = add_access(b, i, &row);
+            if (row.node && !row.element_bytes)
+                add_line(b, i, &row);
+            else
+                rc = add_access(b, i, &row);
         }
         sonde_value_typing_fini(&types);
     }
