@@ -67,6 +67,24 @@ void lines(void)
     }
 }
 
+/* Kernels that end, and when Sonde has had the time to read what they wrote one that does not; then the program is killed. */
+void endless(void)
+{
+    cl_kernel set = kernel("set"), forever;
+    cl_mem a = buffer(4 * N);
+    cl_program apart = text_program(context, "endless");
+    CL(clBuildProgram(apart, 1, &device, "", NULL, NULL));
+    CLP(forever = clCreateKernel(apart, "endless", &status));
+    for (int i = 0; i < 20; i++)
+        set_to(set, a, 7, 600);
+    sleep(2);
+    CL(clSetKernelArg(forever, 0, sizeof a, &a));
+    launch(forever, 1);
+    CL(clFlush(queue));
+    sleep(1);
+    raise(SIGKILL);
+}
+
 /* What compilers may round in another way, by options. */
 void mathematics(void)
 {

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -741,6 +742,60 @@ def case_frames(options):
         require(writes == ([] if once else [(19, 1, 19 * 4 * 2048 * 1536, True)]), writes)
         require(("upload_map" in advice) != once, advice)
     require(said[0] == said[1], said)
+
+
+def case_endless(options):
+    """A kernel that never ends, and SIGKILL: what had ended is in the measurement, with what was found of it."""
+    path = os.path.join(options.work, "endless.sonde")
+    shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(options.work, exist_ok=True)
+    run = subprocess.run([options.sonde, "record", "-q", "-o", path, "--values=all", "--", options.program, "endless"],
+                         env={**os.environ, "POCL_CACHE_DIR": options.cache}, capture_output=True, text=True, check=False)
+    require(run.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL), run)
+    report = lambda view: json.loads(subprocess.run([options.sonde, "report", path, view, "--json"], capture_output=True, text=True, check=True).stdout)
+    ledger, values = report("ledger"), report("values")
+    require([p["state"] for p in ledger["processes"]] == ["killed"] and ledger["in_flight"] + ledger["unmatched"] >= 1, ledger)
+    coverage = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"]) for c in values["coverage"]}
+    require(coverage["set"] == ("spirv", 20, 20), coverage)
+    found = {p["pattern"]: (p["operation"], p["operations"], p["share"]) for o in values["objects"] for p in o["patterns"]}
+    require(found == {"redundant": ("set", 20, 0.95), "single_value": ("set", 20, 1)}, values)
+
+
+# What programs that read the JSON may rely on: keys, and what they hold.
+TEXT, COUNT, SHARE, YES_OR_NO = str, int, (int, float), bool
+PROMISED = {
+    "objects": {"name": TEXT, "site": TEXT, "bytes": COUNT, "patterns": {
+        "pattern": ("redundant", "duplicate", "frequent", "single_value", "single_zero", "heavy_type", "structured", "approximate"),
+        "operation": TEXT, "share": SHARE, "evidence": TEXT, "exact": YES_OR_NO}},
+    "coverage": {"kernel": TEXT, "engine": ("ptx", "sanitizer", "spirv", "none"), "launches": COUNT, "looked_at": COUNT, "reason": (TEXT, type(None))},
+}
+
+
+def check_promised(rows, promised, seen):
+    for row in rows:
+        for key, what in promised.items():
+            require(key in row, f"{key} is missing in {row}")
+            if isinstance(what, dict):
+                require(isinstance(row[key], list), f"{key}: {row}")
+                check_promised(row[key], what, seen)
+            elif isinstance(what, tuple) and isinstance(what[0], str):
+                require(row[key] in what, f"{key}: {row}")
+                seen.add(row[key])
+            else:
+                require(isinstance(row[key], what) and isinstance(row[key], bool) == (what is YES_OR_NO), f"{key}: {row}")
+                require(what is not SHARE or 0 <= row[key] <= 1, f"{key}: {row}")
+
+
+def case_promised(options):
+    """The keys of the JSON, whatever is found."""
+    seen = set()
+    for case in "kernels", "guesses", "patterns", "duplicates", "missed":
+        m = Measured(options, "--values=all", case=case)
+        for key, promised in PROMISED.items():
+            check_promised(m.answer[key], promised, seen)
+        for o in m.answer["objects"]:
+            require(re.match(r"\w+\(\) \w+\.c:\d+ ← ", o["site"]) and o["site"].endswith(" ← main() values.c:" + o["site"].rsplit(":", 1)[1]), o["site"])
+    require(seen == {*PROMISED["objects"]["patterns"]["pattern"], "spirv", "none"}, seen)
 
 
 def case_off(options):
