@@ -110,6 +110,12 @@ class Values(Case):
             self.assertEqual(self.one(values, type, size, asked)[0], "approximate", bits)
             self.assertRegex(self.one(values, type, size, asked)[1], f": the same within {bits} bits of mantissa$")
             self.assertIsNone(self.one(values, type, size, ("--mantissa", str(bits + 1))), bits)
+        # As many bits as a reduced mantissa keeps: numbers that differ by the last of them, and by twice that.
+        for of_float, of_double in (20, 46), (15, 36), (11, 28), (7, 20), (3, 12):
+            for type_bytes, bits in (4, of_float), (8, of_double):
+                near, far = [1 - 2.0**-bits, 1.0], [1 - 2.0**(1 - bits), 1.0]
+                is_near = ["approximate" in [p[0] for p in self.found((0, v, FLOAT, type_bytes), options=("--mantissa", str(bits)))] for v in (near, far)]
+                self.assertEqual(is_near, [True, False], bits)
         self.assertEqual(self.one([5e-7] * 3, FLOAT, 4), ("single_value", "all are 4.99999999e-07", True))  # not zero
 
     def test_accesses_of_one_object(self):
