@@ -301,6 +301,8 @@ static void list_pointers(const struct sonde_ptx *p, const struct sonde_ptx_func
         }
         struct sonde_ptx_pointer *pointer = &out->pointers[out->pointer[k] - 1];
         pointer->reads |= a->op != SONDE_PTX_STORE;
+        if (a->op == SONDE_PTX_LOAD && (!pointer->loaded || bytes < pointer->loaded))
+            pointer->loaded = bytes;
         if (writes(a))
             add_place(pointer, &p->places[p->items[a->item].place]);
         if (writes(a) && !pointer->grain)

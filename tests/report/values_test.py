@@ -265,6 +265,31 @@ class Values(Case):
         self.assertEqual(self.line_of(("", 0), ("/src/work.cu", 12)), {"first": None, "second": None})
         self.assertEqual(self.line_of(("/src/work.cu", 12), ("", 0), ("/src/work.cu", 12)), {"first": None, "second": None})
 
+    def elements_of(self, *accesses, own=0):
+        """Bytes of the elements of which half are unchanged if they have 4 bytes, and none if they have 8; None: they were taken for 4."""
+        p = live.Process("host-1-0", 1)
+        device, thread = p.device("Test GPU"), p.thread(1)
+        queue = p.queue(device)
+        place = p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/main.py", 7)))
+        start = p.start_ns + 1000 * US
+        node = p.enqueue(thread, queue, "cuLaunchKernel", place, "kernel", start, start + US, start + 2 * US, start + 5 * US, name="work")
+        site = p.node(0, p.frame(live.PYTHON, p.python("first", "/home/user/main.py", 3)))
+        first, second = (p.object(1, site, 4096, p.start_ns) for _ in range(2))
+        p.add("VALUE", node, second, 0, 0, own, 1, 4096, *[4096, 2048, 1024, 512], *[3000, 1200, 512, 0])
+        for what, size in accesses:
+            p.access(node, first, 0, 0, 0, 0, 0, 0, what=what, size=size)
+        (found,) = [q for o in self.json(self.written(p), "values", "--threshold", "0")["objects"] for q in o["patterns"]]
+        self.assertEqual(found["share"], {4: 0.5, 8: 0}[found["element_bytes"]])
+        return None if "assumed" in found["evidence"] else found["element_bytes"]
+
+    def test_elements_are_those_of_what_reads_them(self):
+        load, store = 0, 1
+        self.assertIsNone(self.elements_of())
+        self.assertIsNone(self.elements_of((store, 8), (load, 16)))
+        self.assertEqual(self.elements_of((load, 8)), 8)
+        self.assertEqual(self.elements_of((load, 8), (load, 4)), 4)
+        self.assertEqual(self.elements_of((load, 4), own=8), 8)
+
     def looked_at(self, kernels, **manifest):
         """A run of these kernels: {name: (launches, {reason: launches})}, where reason 0 is that they were looked at."""
         p = live.Process("host-1-0", 1)

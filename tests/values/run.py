@@ -117,6 +117,15 @@ def case_writes(options):
     require(m.answer["objects"][0]["patterns"][0]["evidence"].startswith("1,000 of 1,000 elements of 4 bytes (assumed) held"), m.answer)
 
 
+def case_wide(options):
+    """Elements are those of the kernel that reads the object, where none writes it."""
+    for mode in "coarse", "all":
+        m = Measured(options, "--values=" + mode)
+        require("clEnqueueWriteBuffer" not in {p[0] for p in m.patterns()}, m.patterns())
+        m.ask("--threshold", "0")
+        require(("clEnqueueWriteBuffer", 2, 0.0, 0, 8, True) in m.patterns() and "assumed" not in str(m.answer), m.answer)
+
+
 def case_fills(options):
     m = Measured(options)
     # The second of two equal fills; bytes 3 to 12 become 0xff: of two whole elements of 4 bytes neither stays.

@@ -49,6 +49,7 @@ extern uint64_t checksum; /* of all that was taken */
     X(duplicates) \
     X(figure) \
     X(programs) \
+    X(wide) \
     X(lines) \
     X(endless) \
     X(mathematics) \

@@ -222,7 +222,10 @@ static void add_kernel_flow(struct sonde_cuda_around *a, const struct sonde_cuda
     for (uint32_t i = 0; i < k->flow.pointer_count; i++) {
         const struct sonde_ptx_pointer *p = &k->flow.pointers[i];
         const uint64_t address = sonde__cuda_pointer_of(k, *l->parameters, i);
-        add_flow(a, address ? sonde_object_at(address) : 0, 0, (p->reads ? SONDE_FLOW_READ : 0u) | (p->grain ? SONDE_FLOW_WRITE : 0u));
+        const uint32_t object = address ? sonde_object_at(address) : 0;
+        if (p->loaded && !sonde__cuda_twins.fine) /* else each access has a row of its own */
+            sonde_value_read(a->operation, object, p->loaded);
+        add_flow(a, object, 0, (p->reads ? SONDE_FLOW_READ : 0u) | (p->grain ? SONDE_FLOW_WRITE : 0u));
     }
 }
 

@@ -55,20 +55,20 @@ uint32_t sonde__cl_code_file(const char *path)
     return sonde_string(path, strlen(path));
 }
 
-/* May it write through the argument? */
-static bool is_store_of(const struct sonde_llvm_access *a, uint32_t argument)
+/* May the access be through the argument? */
+static bool is_of(const struct sonde_llvm_access *a, uint32_t argument)
 {
-    return a->writes && (a->parameter == argument + 1 || !a->parameter);
+    return a->parameter == argument + 1 || !a->parameter;
 }
 
-void sonde__cl_code_tell_line(const struct sonde_cl_enqueue *enqueue, uint32_t operation, uint32_t argument, uint32_t object)
+/* On which line it writes the object, if lines are known. */
+static void tell_line(const struct sonde_llvm_kernel *code, uint32_t operation, uint32_t argument, uint32_t object)
 {
-    const struct sonde_llvm_kernel *code = enqueue->code;
     const struct sonde_llvm_access *first = NULL;
     bool several = false, any = false;
     for (uint32_t k = 0; k < code->plan.accesses; k++) {
         const struct sonde_llvm_access *a = &code->accesses[k];
-        if (!is_store_of(a, argument))
+        if (!a->writes || !is_of(a, argument))
             continue;
         first = first ? first : a;
         any |= a->file && a->line;
@@ -76,4 +76,24 @@ void sonde__cl_code_tell_line(const struct sonde_cl_enqueue *enqueue, uint32_t o
     }
     if (any)
         sonde_value_written(operation, object, several ? 0 : sonde__cl_code_file(first->file), several ? 0 : first->line);
+}
+
+static void tell_element(const struct sonde_llvm_kernel *code, uint32_t operation, uint32_t argument, uint32_t object)
+{
+    uint32_t bytes = 0;
+    for (uint32_t k = 0; k < code->plan.accesses; k++) {
+        const struct sonde_llvm_access *a = &code->accesses[k];
+        if (a->what == SONDE_ACCESS_LOAD && a->parameter == argument + 1 && (!bytes || a->element_bytes < bytes))
+            bytes = a->element_bytes;
+    }
+    if (bytes)
+        sonde_value_read(operation, object, bytes);
+}
+
+void sonde__cl_code_tell(const struct sonde_cl_enqueue *enqueue, uint32_t operation, uint32_t argument, uint32_t object, bool writes)
+{
+    if (writes)
+        tell_line(enqueue->code, operation, argument, object);
+    if (!sonde_values_wanted(SONDE_VALUES_FINE)) /* else each access has a row of its own */
+        tell_element(enqueue->code, operation, argument, object);
 }

@@ -365,8 +365,8 @@ bool sonde__cl_code_writes(const struct sonde_cl_enqueue *enqueue, uint32_t argu
 uint32_t sonde__cl_code_element(const struct sonde_cl_enqueue *enqueue, uint32_t argument); /* 0: none */
 /* Of a kernel whose code is known (enqueue->code). SONDE_FLOW_*: what it does to the argument. */
 unsigned sonde__cl_code_how(const struct sonde_cl_enqueue *enqueue, uint32_t argument);
-/* Of the same: tells the agent on which line it writes the object that the argument is, if lines are known. */
-void sonde__cl_code_tell_line(const struct sonde_cl_enqueue *enqueue, uint32_t operation, uint32_t argument, uint32_t object);
+/* Of the same: tells the agent on which line it writes the object that the argument is, if it does, and in elements of what size it reads it. */
+void sonde__cl_code_tell(const struct sonde_cl_enqueue *enqueue, uint32_t operation, uint32_t argument, uint32_t object, bool writes);
 uint32_t sonde__cl_code_file(const char *path); /* the string of a source's name, as the user knows it; 0: no room */
 
 /* ---- extensions (extensions.c) ------------------------------------------ */

@@ -606,8 +606,8 @@ static void tell_arguments(const struct sonde_cl_enqueue *enqueue, uint32_t oper
                 continue;
             sonde_object_find(kernel->arguments.object[i], &object);
             sonde_value_flow(operation, kernel->arguments.object[i], object.bytes, how);
-            if (enqueue->code && writes)
-                sonde__cl_code_tell_line(enqueue, operation, i, kernel->arguments.object[i]);
+            if (enqueue->code)
+                sonde__cl_code_tell(enqueue, operation, i, kernel->arguments.object[i], writes);
         }
 }
 

@@ -259,6 +259,11 @@ void sonde_value_written(uint32_t operation, uint32_t object, uint32_t file, uin
     noted.line[(noted.written - 1) % NOTED_MAX].line = line;
 }
 
+void sonde_value_read(uint32_t operation, uint32_t object, uint32_t element_bytes)
+{
+    (void)operation, (void)object, (void)element_bytes;
+}
+
 void sonde_value_duplicate(uint32_t operation, uint32_t object, uint32_t other, uint64_t bytes)
 {
     (void)operation, (void)object, (void)other, (void)bytes;
