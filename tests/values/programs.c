@@ -47,6 +47,33 @@ void programs(void)
     printf("%d programs\n", count);
 }
 
+/* Kernels that access no global memory, in a program of their own and beside one that does. */
+void untouched(void)
+{
+    static const char *const programs[] = {"nothing", "both"};
+    cl_mem a = buffer(4 * N);
+    for (int i = 0; i < 2; i++) {
+        cl_program apart = text_program(context, programs[i]);
+        cl_kernel local_alone, idle;
+        const cl_int n = 3;
+        CL(clBuildProgram(apart, 1, &device, "", NULL, NULL));
+        CLP(local_alone = clCreateKernel(apart, "local_alone", &status));
+        CLP(idle = clCreateKernel(apart, "nothing", &status));
+        CL(clSetKernelArg(local_alone, 0, 4 * N, NULL));
+        CL(clSetKernelArg(local_alone, 1, sizeof n, &n));
+        launch(local_alone, N);
+        CL(clSetKernelArg(idle, 0, sizeof a, &a));
+        launch(idle, N);
+        if (i) {
+            cl_kernel sevens;
+            CLP(sevens = clCreateKernel(apart, "sevens", &status));
+            CL(clSetKernelArg(sevens, 0, sizeof a, &a));
+            launch(sevens, N);
+        }
+    }
+    take(a, 4 * N);
+}
+
 /* Programs with lines, two of which have a file of their own. Each writes zeros over zeros; the last one has two lines on which it may write. */
 void lines(void)
 {

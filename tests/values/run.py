@@ -653,6 +653,15 @@ def case_lines(options):
     require(all(c["engine"] == "spirv" for c in m.answer["coverage"] if c["kernel"] in ("near", "far")), m.answer["coverage"])
 
 
+def case_untouched(options):
+    """Kernels without accesses to global memory are looked at, whatever is asked for."""
+    for mode in "coarse", "fine", "all":
+        m = Measured(options, "--values=" + mode)
+        kernels = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"], c["reason"]) for c in m.answer["coverage"]}
+        require(kernels == {"local_alone": ("spirv", 2, 2, None), "nothing": ("spirv", 2, 2, None), "sevens": ("spirv", 1, 1, None)}, kernels)
+        require(m.patterns() == [], m.patterns())
+
+
 def case_mathematics(options):
     """Whatever options say of rounding, the program computes what it computes without Sonde."""
     for mode in "coarse", "all":

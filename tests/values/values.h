@@ -50,6 +50,7 @@ extern uint64_t checksum; /* of all that was taken */
     X(figure) \
     X(programs) \
     X(wide) \
+    X(untouched) \
     X(lines) \
     X(endless) \
     X(mathematics) \

@@ -7,6 +7,12 @@
 
 #include "instrument/llvm.h"
 
+enum sonde_engine sonde__cl_code_engine(const struct sonde_cl_enqueue *enqueue)
+{
+    const bool needs_none = enqueue->code && !enqueue->code->why && enqueue->code->needs_none;
+    return enqueue->twin || needs_none ? SONDE_ENGINE_LLVM : SONDE_ENGINE_NONE;
+}
+
 bool sonde__cl_code_knows(const struct sonde_cl_enqueue *enqueue)
 {
     return enqueue->code && !enqueue->code->writes_unknown;

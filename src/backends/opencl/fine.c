@@ -47,7 +47,7 @@ struct sonde_cl_twin { /* of a kernel that the program made, for a device */
     cl_device_id device;
     uint32_t what; /* SONDE_PLAN_* */
     struct sonde_lock lock; /* of its arguments, until the launch is made */
-    enum sonde_value_missed why; /* it is launched plain; NONE: it is not, and all of these */
+    enum sonde_value_missed why; /* it is launched plain; NONE: it is not, and all of these, unless its code needs no copy */
     cl_kernel kernel;
     cl_context context;
     const struct sonde_llvm_kernel *code; /* may be there though it is launched plain; NULL: it is not */
@@ -203,7 +203,7 @@ static unsigned char *bitcode_in(unsigned char *binary, size_t bytes, size_t *le
 static bool any_copy(const struct sonde_llvm_module *module)
 {
     for (uint32_t i = 0; i < module->count; i++)
-        if (!module->kernels[i].why)
+        if (!module->kernels[i].why && !module->kernels[i].needs_none)
             return true;
     return false;
 }
@@ -252,8 +252,8 @@ static enum sonde_value_missed build(const cl_icd_dispatch *real, const struct w
     const enum sonde_value_missed why = own ? rewrite_own(w, what, c) : rewrite_source(real, w, what, c);
     if (why)
         return why;
-    if (!any_copy(&c->module))
-        return SONDE_VALUE_MISSED_PLAIN;
+    if (!any_copy(&c->module)) /* what is known of its kernels is known */
+        return SONDE_VALUE_MISSED_NONE;
     const unsigned char *made = c->module.bitcode;
     c->program = real->clCreateProgramWithBinary(w->context, 1, &w->device, &c->module.bytes, &made, NULL, &status);
     return status == CL_SUCCESS && real->clBuildProgram(c->program, 1, &w->device, options, NULL, NULL) == CL_SUCCESS ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
@@ -324,8 +324,10 @@ static enum sonde_value_missed make_twin(const cl_icd_dispatch *real, cl_kernel 
     t->code = kernel_in(c, name);
     if (c->why)
         return c->why;
-    if (!t->code || t->code->why || t->code->parameters > ARGUMENTS_MAX)
-        return t->code ? SONDE_VALUE_MISSED_PLAIN : SONDE_VALUE_MISSED_BITCODE;
+    if (!t->code || t->code->why || t->code->needs_none)
+        return t->code ? t->code->why : SONDE_VALUE_MISSED_BITCODE;
+    if (t->code->parameters > ARGUMENTS_MAX)
+        return SONDE_VALUE_MISSED_ARGUMENTS;
     t->kernel = parameters == t->code->parameters ? real->clCreateKernel(c->program, name, &status) : NULL;
     return t->kernel && status == CL_SUCCESS ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
 }
@@ -622,7 +624,7 @@ static bool set_arguments(const cl_icd_dispatch *real, const struct sonde_cl_twi
     return done;
 }
 
-/* NONE: the twin is locked. */
+/* NONE: the twin is locked, if there is one. */
 static enum sonde_value_missed swap(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel handle, struct sonde_cl_kernel *kernel)
 {
     const bool fine_too = sonde_values_wanted(SONDE_VALUES_FINE);
@@ -630,7 +632,7 @@ static enum sonde_value_missed swap(const cl_icd_dispatch *real, struct sonde_cl
     struct area *a = NULL;
     if (t && t->code && t->code->accesses)
         enqueue->code = t->code;
-    if (!t || t->why)
+    if (!t || t->why || t->code->needs_none)
         return t ? t->why : SONDE_VALUE_MISSED_MEMORY;
     if (kernel->indirect.count)
         return SONDE_VALUE_MISSED_SVM;

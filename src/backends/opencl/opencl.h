@@ -359,6 +359,7 @@ void sonde__cl_fine_forget(void); /* in a forked child */
 
 /* ---- what their code says of their arguments (code.c) ----------------------- */
 
+enum sonde_engine sonde__cl_code_engine(const struct sonde_cl_enqueue *enqueue); /* by which it is known what it does to memory */
 /* Of a kernel of which it is known what it writes: whether it writes through the argument, and the bytes of the smallest element. */
 bool sonde__cl_code_knows(const struct sonde_cl_enqueue *enqueue);
 bool sonde__cl_code_writes(const struct sonde_cl_enqueue *enqueue, uint32_t argument);

@@ -648,7 +648,7 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
     }
     for (uint32_t why = 0; operation && is_write(&enqueue->written) && why < SONDE_VALUE_MISSED_COUNT; why++)
         if (why ? enqueue->missed >> why & 1 : !enqueue->missed)
-            sonde_value_missed(operation, (enum sonde_value_missed)why, enqueue->twin ? SONDE_ENGINE_LLVM : SONDE_ENGINE_NONE);
+            sonde_value_missed(operation, (enum sonde_value_missed)why, sonde__cl_code_engine(enqueue));
 }
 
 void sonde__cl_values_check(cl_command_queue handle)
