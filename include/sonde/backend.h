@@ -345,6 +345,11 @@ void sonde_value_duplicate(uint32_t operation, uint32_t object, uint32_t other, 
 /* The operation reads or writes `bytes` of the object (`how`: SONDE_FLOW_*). In the order in which operations are
  * enqueued; of one operation what it reads comes first. */
 void sonde_value_flow(uint32_t operation, uint32_t object, uint64_t bytes, unsigned how);
+/* The line of its kernel's source on which the operation writes the object; 0, 0: on several, or also on one that is not known. `file` is a
+ * string. As often as one likes. Takes a lock. */
+void sonde_value_written(uint32_t operation, uint32_t object, uint32_t file, uint32_t line);
+/* The operation reads the object as elements of this size, where its accesses are not looked at. The same. */
+void sonde_value_read(uint32_t operation, uint32_t object, uint32_t element_bytes);
 /* Of an operation not all that it may have written was looked at; NONE: all was. For each of these once. `engine`: of its code. */
 void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine);
 

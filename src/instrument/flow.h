@@ -28,6 +28,9 @@ struct sonde_ptx_pointer { /* among a kernel's parameters, through which it acce
     uint8_t grain; /* bytes of the smallest element that is written through it, 8 at the most; 0: none is */
     uint8_t set;   /* number among those through which is written, from 0 */
     bool reads;
+    uint8_t loaded; /* bytes of the smallest element that is loaded through it; 0: none is */
+    bool lines;    /* on which lines of its source the kernel writes through it is known, of some of these accesses at least, */
+    uint32_t file, line; /* and it is this one (sonde__ptx_file); line 0: it is not known, or there are several */
 };
 
 struct sonde_ptx_flow {

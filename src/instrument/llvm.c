@@ -275,34 +275,32 @@ static void find_sets(struct kernel *k)
         out->sets = 0;
 }
 
-/* What there is to know of it. NULL: it can be instrumented, else why not. */
-static const char *look(struct kernel *k)
+/* What there is to know of it. NONE: it can be instrumented, or needs not be. */
+static enum sonde_value_missed look(struct kernel *k)
 {
     if (k->out->parameters > PARAMETERS_MAX)
-        return "it has too many parameters";
-    if (sonde__llvm.GetFirstUse(k->function))
-        return "other functions call it";
+        return SONDE_VALUE_MISSED_ARGUMENTS;
+    if (sonde__llvm.GetFirstUse(k->function)) /* other functions call it */
+        return SONDE_VALUE_MISSED_PLAIN;
     learn_parameters(k);
     if (!sonde__llvm_find(k))
-        return "its code has accesses or calls that cannot be followed";
+        return SONDE_VALUE_MISSED_PLAIN;
     k->out->accesses = sonde__memory_get((k->accesses + 1) * sizeof *k->access);
     if (!k->out->accesses)
-        return "there is no memory";
+        return SONDE_VALUE_MISSED_MEMORY;
     memcpy(k->out->accesses, k->access, k->accesses * sizeof *k->access);
     k->out->plan.blocks = k->blocks;
     k->out->plan.accesses = k->accesses;
     find_sets(k);
-    if (!k->accesses)
-        return "it has no access to global memory";
-    if (!more_parameters(k->out))
-        return k->out->writes_unknown ? "it is not known where it writes" : "it writes nothing";
-    return NULL;
+    const bool nothing_asked = k->accesses && !more_parameters(k->out); /* of where it writes, if that is not known */
+    k->out->needs_none = !k->accesses || (nothing_asked && !k->out->writes_unknown);
+    return nothing_asked && k->out->writes_unknown ? SONDE_VALUE_MISSED_PLAIN : SONDE_VALUE_MISSED_NONE;
 }
 
-static const char *instrument(struct kernel *k)
+static enum sonde_value_missed instrument(struct kernel *k)
 {
     widen(k);
-    return sonde__llvm_put(k) ? NULL : "there is no memory";
+    return sonde__llvm_put(k) ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_MEMORY;
 }
 
 /* ---- modules ---------------------------------------------------------------------------------------------------- */
@@ -501,7 +499,7 @@ static int rewrite(ref context, ref module, uint32_t what, const struct sonde_ll
         }
         k->out->together = spir;
         k->out->why = look(k);
-        if (!k->out->why)
+        if (!k->out->why && !k->out->needs_none)
             k->out->why = instrument(k);
     }
     sonde__llvm.StripModuleDebugInfo(module);

@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <sonde/kinds.h>
+
 #include "plan.h"
 
 struct sonde_llvm_access {
@@ -43,7 +45,8 @@ struct sonde_llvm_access {
 
 struct sonde_llvm_kernel {
     char *name;
-    const char *why;          /* it is not instrumented, for a user; NULL: it is */
+    enum sonde_value_missed why; /* it is not instrumented; NONE: it is, */
+    bool needs_none;          /* or there is nothing to look at: it stays as it is */
     uint32_t parameters;      /* its own */
     struct sonde_plan plan;
     uint32_t parts;           /* of its area */

@@ -4,69 +4,17 @@
  * begin with _Z or are the program's kernels'). Counters are 32-bit registers of the thread; at its end those of the lanes that
  * end together are summed, and one lane adds the sum to the area. One that is so large that a sum may overflow is added by its own lane.
  */
-#include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <sonde/error.h>
 
 #include "calls.h"
-#include "guest/memory.h"
 #include "rewrite_copy.h"
 
-#define FIRST_ROOM 65536u
 #define FREE_REGISTERS 64u /* of a thread: blocks of any size may have as many */
 #define SMALL_ITEMS    1000u
-#define NAN_BITS     0x7fc00000u
-#define NAN_TARGET   80u /* min.NaN: PTX ISA 9.7.3.11, sm_80 and later */
-
-/* ---- text ---------------------------------------------------------------------------------------- */
-
-static bool has_room(struct sonde_ptx_text *t, size_t bytes)
-{
-    size_t room = t->room ? t->room : FIRST_ROOM;
-    while (room - t->bytes <= bytes)
-        room *= 2;
-    if (room == t->room || t->spent)
-        return !t->spent;
-    char *larger = sonde__pages_get(room);
-    if (!larger) {
-        t->spent = true;
-        return false;
-    }
-    if (t->text)
-        memcpy(larger, t->text, t->bytes);
-    sonde__pages_put(t->text, t->room);
-    t->text = larger;
-    t->room = room;
-    return true;
-}
-
-void sonde__ptx_put(struct sonde_ptx_text *t, const char *from, size_t bytes)
-{
-    if (!has_room(t, bytes))
-        return;
-    memcpy(t->text + t->bytes, from, bytes);
-    t->bytes += bytes;
-    t->text[t->bytes] = 0;
-}
-
-void sonde__ptx_say(struct sonde_ptx_text *t, const char *format, ...)
-{
-    char line[512];
-    va_list args;
-    va_start(args, format);
-    const int bytes = vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    put(t, line, (size_t)bytes < sizeof line ? (size_t)bytes : sizeof line - 1);
-}
-
-void sonde__ptx_text_release(struct sonde_ptx_text *t)
-{
-    sonde__pages_put(t->text, t->room);
-    *t = (struct sonde_ptx_text){0};
-}
+#define NAN_TARGET     80u /* min.NaN: PTX ISA 9.7.3.11, sm_80 and later */
 
 /* ---- registers ------------------------------------------------------------------------------------- */
 
@@ -521,57 +469,6 @@ static void put_results(struct copy *c)
         if (sonde__ptx_has_values(c, &c->p->accesses[c->f->first_access + k]))
             put_result(c, &c->p->accesses[c->f->first_access + k], k);
     say(c->out, "$sonde_known:\n");
-}
-
-/* ---- the host's side ------------------------------------------------------------------------------------------------ */
-
-static void *values_at(const struct sonde_plan *plan, const void *part, uint32_t k)
-{
-    return (char *)(uintptr_t)part + sonde__plan_counts(plan) + k * sizeof(struct sonde_plan_values);
-}
-
-void sonde__ptx_start(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_plan *plan, void *part)
-{
-    const struct sonde_ptx_narrow none = {INT32_MAX, INT32_MIN, INFINITY, -INFINITY};
-    sonde__plan_start(plan, part);
-    for (uint32_t k = 0; plan->what & SONDE_PLAN_VALUES && k < f->accesses; k++)
-        if (p->accesses[f->first_access + k].element_bytes < 8)
-            memcpy(values_at(plan, part, k), &none, sizeof none);
-}
-
-/* Of a number that a copy kept. */
-static uint64_t bits_of(const struct sonde_ptx_access *a, int64_t number)
-{
-    const uint64_t bits = (uint64_t)(sonde__ptx_is_real(a) ? sonde__plan_ordered(number, a->element_bytes) : number);
-    return a->element_bytes >= 8 ? bits : bits & ((1ull << 8 * a->element_bytes) - 1);
-}
-
-/* The least and the most stand for all: if they agree in every bit, so do all elements, but for NaNs, of which `any` has the bits then. */
-static struct sonde_plan_values values_of(const struct sonde_ptx_access *a, int64_t least, int64_t most, uint64_t any)
-{
-    const struct sonde_plan_values numbers = {bits_of(a, least) | bits_of(a, most) | any, bits_of(a, least) & bits_of(a, most), least, most};
-    return least <= most ? numbers : (any ? (struct sonde_plan_values){any, any, INT64_MAX, INT64_MIN} : sonde__plan_none);
-}
-
-static struct sonde_plan_values narrow_values_of(const struct sonde_ptx_access *a, struct sonde_ptx_narrow n)
-{
-    const bool has_nan = sonde__ptx_is_real(a) && n.least == INT32_MIN, has_number = !has_nan || n.most > INT32_MIN;
-    if (!has_nan)
-        return n.least <= n.most ? values_of(a, n.least, n.most, 0) : sonde__plan_none;
-    struct sonde_plan_values v = values_of(a, has_number ? n.most : INT64_MAX, has_number ? n.most : INT64_MIN, NAN_BITS);
-    v.least = has_number ? n.least : v.least;
-    return v;
-}
-
-uint64_t sonde__ptx_found(const struct sonde_ptx_access *a, const struct sonde_plan *plan, const void *part, uint32_t k, struct sonde_plan_values *values)
-{
-    const uint64_t count = sonde__plan_read(plan, part, a->block, k, values);
-    struct sonde_ptx_narrow n;
-    if (!(plan->what & SONDE_PLAN_VALUES) || a->element_bytes > 8)
-        return count;
-    memcpy(&n, values_at(plan, part, k), sizeof n);
-    *values = a->element_bytes < 8 ? narrow_values_of(a, n) : values_of(a, values->least, values->most, values->any);
-    return count;
 }
 
 /* ---- counts, and the text around all ------------------------------------------------------------------------------ */

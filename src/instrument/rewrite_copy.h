@@ -13,6 +13,8 @@
 #define SONDE_PTX_RELAXED_TARGET 70u /* ld.relaxed */
 #define SONDE_PTX_REDUX_TARGET   80u /* redux.sync: PTX ISA 9.7.9.23, sm_80 and later */
 
+#define SONDE_PTX_CACHE_LINE 128u /* bytes */
+
 struct registers {
     struct declared {
         struct sonde_ptx_span name;
@@ -73,7 +75,13 @@ void sonde__ptx_lanes(struct copy *c);
 void sonde__ptx_sum(struct copy *c, const char *what, size_t at);
 #define SONDE_PTX_OWN "or.b32 %%sonde_lo, %%sonde_lo, %%sonde_below;\ncvt.u64.u32 %%sonde_n, %%sonde_lo;\n"
 
-/* ---- guesses (rewrite_guess.c); all do nothing where there is none ---- */
+/* ---- guesses (rewrite_guess.c; rewrite_read.c has the host's side); all do nothing where there is none ---- */
+
+/* Of so many accesses, from the first on. */
+static inline uint32_t sonde__ptx_guesses(const struct sonde_ptx_function *f)
+{
+    return f->accesses < SONDE_PTX_GUESSES ? f->accesses : SONDE_PTX_GUESSES;
+}
 
 /* At the kernel's beginning; before an access; behind each of its elements, number `element`, whose bits are in %sonde_v or %sonde_w; where
  * a basic block ends, or what a predicate guards begins or ends; at the kernel's end, with the counts, and behind all else. */

@@ -17,7 +17,6 @@
 
 #include "rewrite_copy.h"
 
-#define LINE           128u /* bytes of a cache line */
 #define PICKS_LEAST    8u   /* so that at most four lanes of a warp have samples of the same access */
 #define BLOCKS_MANY    4096u
 #define SELECTED_MOST 4
@@ -29,113 +28,10 @@
 _Static_assert(SONDE_PTX_HIDDEN == 0x5BD1E995C2B2AE3D && SONDE_PTX_SAMPLES == 32 && offsetof(struct sonde_ptx_guess, slope) == 576 &&
                    offsetof(struct sonde_ptx_guess, offset) == 584 && offsetof(struct sonde_ptx_guess, taken) == 16 &&
                    offsetof(struct sonde_ptx_guess, written) == 20 && offsetof(struct sonde_ptx_guess, line) == 24 &&
-                   offsetof(struct sonde_ptx_guess, sample) == 64 && sizeof(struct sonde_ptx_guess) % LINE == 0 &&
+                   offsetof(struct sonde_ptx_guess, sample) == 64 && sizeof(struct sonde_ptx_guess) % SONDE_PTX_CACHE_LINE == 0 &&
                    SONDE_PTX_LINE_SIGNED == 1 && SONDE_PTX_LINE_FLOAT == 3 && SONDE_PTX_LINE_DOUBLE == 4,
                "the texts below have them");
 _Static_assert(SONDE_PTX_GUESSES <= 16, "a bit for each, and one for its line");
-
-/* ---- the host's side ---------------------------------------------------------------------------------------------------- */
-
-static uint32_t guesses(const struct sonde_ptx_function *f)
-{
-    return f->accesses < SONDE_PTX_GUESSES ? f->accesses : SONDE_PTX_GUESSES;
-}
-
-size_t sonde__ptx_front(const struct sonde_ptx_function *f, uint32_t what)
-{
-    return what & SONDE_PLAN_GUESSES ? (guesses(f) * sizeof(struct sonde_ptx_guess) + LINE - 1) / LINE * LINE : 0;
-}
-
-static enum sonde_ptx_line line_of(const struct sonde_ptx_access *a, const struct sonde_ptx_flow *flow, uint32_t k)
-{
-    if (!flow->pointer[k])
-        return SONDE_PTX_LINE_NONE;
-    if (sonde__ptx_is_real(a))
-        return a->element_bytes == 8 ? SONDE_PTX_LINE_DOUBLE : SONDE_PTX_LINE_FLOAT;
-    return a->type == SONDE_PTX_SIGNED || a->element_bytes >= 4 ? SONDE_PTX_LINE_SIGNED : SONDE_PTX_LINE_UNSIGNED;
-}
-
-void sonde__ptx_front_start(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_ptx_flow *flow, void *front)
-{
-    struct sonde_ptx_guess *guess = front;
-    memset(front, 0, sonde__ptx_front(f, SONDE_PLAN_GUESSES));
-    for (uint32_t k = 0; k < guesses(f); k++) {
-        const struct sonde_ptx_access *a = &p->accesses[f->first_access + k];
-        guess[k].line = line_of(a, flow, k);
-        guess[k].shift = 64 - 8u * (a->element_bytes < 8 ? a->element_bytes : 8);
-    }
-}
-
-struct sonde_ptx_guessed sonde__ptx_guessed(const struct sonde_ptx_access *a, const struct sonde_ptx_guess *guess)
-{
-    const uint32_t flags = (uint32_t)(guess->word >> 32);
-    const bool has_line = flags >> 16;
-    const uint32_t there = guess->taken < SONDE_PTX_SAMPLES ? guess->taken : SONDE_PTX_SAMPLES;
-    struct sonde_ptx_guessed g = {
-        .stands = flags && (a->element_bytes < 8 || guess->wide) && (!has_line || (guess->slope && guess->offset)),
-        .value = a->element_bytes == 8 ? guess->wide ^ SONDE_PTX_HIDDEN : (uint32_t)guess->word,
-        .slope = has_line ? guess->slope ^ SONDE_PTX_HIDDEN : 0,
-        .offset = has_line ? guess->offset ^ SONDE_PTX_HIDDEN : 0,
-    };
-    for (uint32_t s = 0; g.stands && s < there; s++) {
-        const uint64_t bits = guess->sample[s].bits, index = guess->sample[s].index;
-        if (!index)
-            continue;
-        g.samples++;
-        g.equal += bits == g.value;
-        g.lined += g.slope && sonde__plan_lined(g.slope, g.offset, sonde__ptx_is_real(a), a->element_bytes, bits, index ^ SONDE_PTX_HIDDEN);
-    }
-    return g;
-}
-
-/* Of a guess that stands. */
-static unsigned others_of(const struct sonde_ptx_guess *guess, uint64_t known, uint64_t others[SONDE_PLAN_COMMON - 1])
-{
-    uint64_t samples[SONDE_PTX_SAMPLES];
-    unsigned count = 0;
-    for (uint32_t s = 0; s < SONDE_PTX_SAMPLES; s++)
-        if (guess->sample[s].index) /* it is there */
-            samples[count++] = guess->sample[s].bits;
-    return sonde__plan_others(samples, count, known, others);
-}
-
-unsigned sonde__ptx_front_more(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const void *seen)
-{
-    const struct sonde_ptx_guess *guess = seen;
-    uint64_t others[SONDE_PLAN_COMMON - 1];
-    unsigned most = 0;
-    for (uint32_t k = 0; k < guesses(f); k++) {
-        const struct sonde_ptx_guessed g = sonde__ptx_guessed(&p->accesses[f->first_access + k], &guess[k]);
-        const unsigned more = g.stands ? others_of(&guess[k], g.value, others) : 0;
-        most = more > most ? more : most;
-    }
-    return most;
-}
-
-/* Nobody leaves samples any more. */
-static void stand_again(struct sonde_ptx_guess *guess, const struct sonde_ptx_guess *seen, uint64_t value)
-{
-    guess->word = seen->word >> 32 << 32 | (uint32_t)value;
-    guess->wide = value ^ SONDE_PTX_HIDDEN;
-    guess->slope = seen->slope;
-    guess->offset = seen->offset;
-    guess->taken = guess->written = SONDE_PTX_SAMPLES;
-}
-
-void sonde__ptx_front_again(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_ptx_flow *flow, const void *seen, unsigned turn,
-                            void *front)
-{
-    const struct sonde_ptx_guess *before = seen;
-    struct sonde_ptx_guess *guess = front;
-    sonde__ptx_front_start(p, f, flow, front);
-    for (uint32_t k = 0; k < guesses(f); k++) {
-        const struct sonde_ptx_guessed g = sonde__ptx_guessed(&p->accesses[f->first_access + k], &before[k]);
-        uint64_t others[SONDE_PLAN_COMMON - 1];
-        const unsigned more = g.stands ? others_of(&before[k], g.value, others) : 0;
-        if (g.stands)
-            stand_again(&guess[k], &before[k], turn <= more ? others[turn - 1] : g.value);
-    }
-}
 
 /* ---- which accesses ------------------------------------------------------------------------------------------------------- */
 
@@ -191,7 +87,7 @@ static uint32_t bit_of(uint32_t k)
 /* For each access that is compared so. */
 static void put_each(struct copy *c, unsigned which, void (*one)(struct copy *c, const struct sonde_ptx_access *a, uint32_t k))
 {
-    for (uint32_t k = 0; k < guesses(c->f); k++) {
+    for (uint32_t k = 0; k < sonde__ptx_guesses(c->f); k++) {
         const struct sonde_ptx_access *a = &c->p->accesses[c->f->first_access + k];
         if (has_guess(c, a, k) && which & (is_held(c, a) ? HELD : OTHERS))
             one(c, a, k);
@@ -202,7 +98,7 @@ static void put_each(struct copy *c, unsigned which, void (*one)(struct copy *c,
 static uint32_t bits_of(const struct copy *c, unsigned which, bool lines, bool real, bool whole)
 {
     uint32_t bits = 0;
-    for (uint32_t k = 0; k < guesses(c->f); k++) {
+    for (uint32_t k = 0; k < sonde__ptx_guesses(c->f); k++) {
         const struct sonde_ptx_access *a = &c->p->accesses[c->f->first_access + k];
         if (has_guess(c, a, k) && which & (is_held(c, a) ? HELD : OTHERS) && (!lines || has_line(c, k)) && (sonde__ptx_is_real(a) ? real : whole))
             bits |= bit_of(k);
@@ -306,7 +202,7 @@ static void put_declarations(struct copy *c)
     say(c->out, ".reg .b32 %%sonde_gstate, %%sonde_geq, %%sonde_gem, %%sonde_gum, %%sonde_gpick, %%sonde_gbit, %%sonde_gt, %%sonde_gw, %%sonde_gslope, %%sonde_goffset;\n"
                 ".reg .b64 %%sonde_gfront, %%sonde_gi, %%sonde_gx, %%sonde_gs, %%sonde_go, %%sonde_gplace;\n.reg .f64 %%sonde_gf;\n.reg .f32 %%sonde_gh;\n"
                 ".reg .pred %%sonde_gbusy, %%sonde_gis;\n.local .align 16 .b8 sonde_last[%u];\n",
-        16 * (guesses(c->f) > 1 ? guesses(c->f) : 2));
+        16 * (sonde__ptx_guesses(c->f) > 1 ? sonde__ptx_guesses(c->f) : 2));
     say(c->out, ".reg .b32 %%sonde_r<7>;\n.reg .b64 %%sonde_s<16>;\n.reg .f64 %%sonde_d<5>;\n.reg .f32 %%sonde_f<2>;\n.reg .pred %%sonde_z<4>;\n");
 }
 
@@ -414,7 +310,7 @@ void sonde__ptx_guess_watch(struct copy *c)
     if (!c->watched)
         return;
     say(c->out, "@!%%sonde_gbusy bra%s $sonde_quiet%u;\n", c->p->target >= SONDE_PTX_REDUX_TARGET ? ".uni" : "", c->watches);
-    for (uint32_t k = 0; k < guesses(c->f); k++) {
+    for (uint32_t k = 0; k < sonde__ptx_guesses(c->f); k++) {
         const struct sonde_ptx_access *a = &c->p->accesses[c->f->first_access + k];
         if (!(c->watched & bit_of(k)))
             continue;
@@ -679,7 +575,7 @@ void sonde__ptx_guess_found(struct copy *c)
 static void put_pick(struct copy *c)
 {
     uint32_t picks = PICKS_LEAST;
-    while (picks < guesses(c->f))
+    while (picks < sonde__ptx_guesses(c->f))
         picks *= 2;
     say(c->out, "mov.u32 %%sonde_gt, %%tid.x;\nshr.u32 %%sonde_gt, %%sonde_gt, 5;\nmov.u32 %%sonde_gw, %%ctaid.x;\nadd.u32 %%sonde_gt, %%sonde_gt, %%sonde_gw;\n"
                 "mov.u32 %%sonde_gpick, %%laneid;\nshr.u32 %%sonde_gpick, %%sonde_gpick, 1;\nadd.u32 %%sonde_gpick, %%sonde_gpick, %%sonde_gt;\n"

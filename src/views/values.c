@@ -32,7 +32,7 @@ static const struct sonde_view_column pattern_columns[] = {
     {"share", NULL, SONDE_CELL_SHARE, 0, 0, "part of the elements that match the pattern"},
     {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of these elements, summed over the operations"},
     {"element_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of an element; null: of several sizes"},
-    {"line", NULL, SONDE_CELL_TEXT, 0, 0, "line of the kernel's source with the access; null: of several accesses, or not known"},
+    {"line", NULL, SONDE_CELL_TEXT, 0, 0, "line of the kernel's source with the access, of redundant values with the store; null: on several lines, or not known"},
     {"evidence", NULL, SONDE_CELL_TEXT, 0, 0, "the numbers behind it, in one sentence"},
     {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0,
      "false: elements that the operations may not have written are counted as unchanged; another operation may have written the object at the "
@@ -66,7 +66,7 @@ static const struct sonde_view_column answer_columns[] = {
 static const struct sonde_view_columns answer = SONDE_VIEW_COLUMNS("answer", answer_columns);
 
 static const struct sonde_view_column row_columns[] = {
-    {NULL, "Unchanged by", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "operation that wrote values that were there already (definition 3.1: redundant values)"},
+    {NULL, "Unchanged by", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "operation that wrote values that were there already (definition 3.1: redundant values), and the line of its kernel's source, where that is known"},
     {NULL, "count", SONDE_CELL_COUNT, 0, 2, "number of operations compared"},
     {NULL, "% unchanged", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 0, "% of the elements written that held the same value before; ≤: those not written are counted, too"},
     {NULL, "bytes", SONDE_CELL_BYTES, 0, 1, "size of the unchanged elements, summed over the operations"},
@@ -128,12 +128,18 @@ static void cell_evidence(struct sonde_view_table *t, const struct sonde_value_r
     sonde_cell_take(t, &text);
 }
 
-static void cell_line(struct sonde_view_table *t, const struct sonde_value_pattern *p)
+/* file NULL, line 0: not known. */
+static void cell_place(struct sonde_view_table *t, const char *file, uint32_t line)
 {
     struct sonde_text text = {0};
-    if (p->accesses == 1 && p->of.file && p->of.line)
-        sonde_text_format(&text, "%s:%" PRIu32, sonde_path_base(p->of.file), p->of.line);
+    if (file && line)
+        sonde_text_format(&text, "%s:%" PRIu32, sonde_path_base(file), line);
     sonde_cell_take(t, &text);
+}
+
+static void cell_line(struct sonde_view_table *t, const struct sonde_value_pattern *p)
+{
+    cell_place(t, p->accesses == 1 ? p->of.file : NULL, p->of.line);
 }
 
 /* Of machine code the type is not known: larger ones are told as bits, for they are hardly integers. */
@@ -304,7 +310,7 @@ static void pattern_row(struct sonde_view_table *t, const struct sonde_query *q,
     sonde_cell_share(t, (double)r->unchanged, (double)r->elements);
     sonde_cell_int(t, true, r->unchanged_bytes);
     sonde_cell_int(t, r->element_bytes != 0, r->element_bytes);
-    sonde_cell_text(t, NULL);
+    cell_place(t, r->file, r->line);
     cell_evidence(t, r);
     sonde_cell_boolean(t, r->exact);
 }
@@ -329,9 +335,12 @@ static void object_row(struct sonde_view_table *t, const struct sonde_query *q, 
 static void row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site, const struct sonde_value_redundant *r)
 {
     char share[SONDE_NUMBER_MAX];
-    struct sonde_text text = {0};
+    struct sonde_text operation = {0}, text = {0};
+    sonde_text_format(&operation, "%s", sonde_value_operation_name(q->profile, r->operation));
+    if (r->line)
+        sonde_text_format(&operation, " %s:%" PRIu32, sonde_path_base(r->file), r->line);
     sonde_text_format(&text, "%s%s", r->exact ? "" : "≤ ", sonde_number_percent(share, (double)r->unchanged, (double)r->elements));
-    sonde_cell_text(t, sonde_value_operation_name(q->profile, r->operation));
+    sonde_cell_take(t, &operation);
     sonde_cell_int(t, true, r->operations);
     sonde_cell_take(t, &text);
     sonde_cell_int(t, true, r->unchanged_bytes);

@@ -565,6 +565,12 @@ def check_unchanged(m):
                           ("from_buffer", of(1, n // 2, n, 4)), ("write_both", of(1, n // 2 + 1, n, 4)),
                           ("write_same", of(1, block, block, 4) + of(20, 20 * n, 20 * n, 4)), ("only_reads", [])):
         yield equal(kernel, unchanged_in(m, kernel=kernel), truth)
+    lines = {}
+    for p in (p for o in m.view("values --threshold 0")["objects"] for p in o["patterns"] if p["pattern"] == "redundant"):
+        lines.setdefault(p["operation"], set()).add(p["line"])
+    at = lambda mark: {f"unchanged.cu:{marked_line(source('unchanged'), mark)}"}
+    yield equal("lines of redundant writes", {k: lines.get(k) for k in ("write_same", "write_bytes", "write_twice")},
+                {"write_same": at("one store"), "write_bytes": at("store of bytes"), "write_twice": {None}})
     coverage = coverage_of(m)
     whole = lambda count: ("ptx", count, count, None)
     graph = "it was captured for a graph"

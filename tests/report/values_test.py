@@ -110,6 +110,12 @@ class Values(Case):
             self.assertEqual(self.one(values, type, size, asked)[0], "approximate", bits)
             self.assertRegex(self.one(values, type, size, asked)[1], f": the same within {bits} bits of mantissa$")
             self.assertIsNone(self.one(values, type, size, ("--mantissa", str(bits + 1))), bits)
+        # As many bits as a reduced mantissa keeps: numbers that differ by the last of them, and by twice that.
+        for of_float, of_double in (20, 46), (15, 36), (11, 28), (7, 20), (3, 12):
+            for type_bytes, bits in (4, of_float), (8, of_double):
+                near, far = [1 - 2.0**-bits, 1.0], [1 - 2.0**(1 - bits), 1.0]
+                is_near = ["approximate" in [p[0] for p in self.found((0, v, FLOAT, type_bytes), options=("--mantissa", str(bits)))] for v in (near, far)]
+                self.assertEqual(is_near, [True, False], bits)
         self.assertEqual(self.one([5e-7] * 3, FLOAT, 4), ("single_value", "all are 4.99999999e-07", True))  # not zero
 
     def test_accesses_of_one_object(self):
@@ -231,6 +237,58 @@ class Values(Case):
             pattern, (coverage,) = self.launches(True, flags)
             self.assertFalse(pattern["exact"])
             self.assertEqual((pattern["evidence"].split("; ")[1], coverage["reason"]), (evidence, reason))
+
+    def line_of(self, *lines, other=()):
+        """The line of what a kernel wrote in two objects of one site, each of which was told to be written there: (file, line)."""
+        p = live.Process("host-1-0", 1)
+        device, thread = p.device("Test GPU"), p.thread(1)
+        queue = p.queue(device)
+        place = p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/main.py", 7)))
+        start = p.start_ns + 1000 * US
+        node = p.enqueue(thread, queue, "cuLaunchKernel", place, "kernel", start, start + US, start + 2 * US, start + 5 * US, name="work")
+        sites = [p.node(0, p.frame(live.PYTHON, p.python(name, "/home/user/main.py", 3))) for name in ("first", "second")]
+        objects = [p.object(1, site, 4096, p.start_ns) for site in (sites[0], sites[0], sites[1])]
+        for written in objects:
+            p.add("VALUE", node, written, 0, 0, 4, 1, 4096, *[1024] * 8)
+        for where, (file, line) in [(objects[0], lines) for lines in lines] + [(objects[2], lines) for lines in other]:
+            p.access(node, where, 0, 0, 0, 0, 0, 0, what=1, type=0, size=0, file=file, line=line)
+        answer = self.json(self.written(p), "values")["objects"]
+        self.assertEqual(sorted((o["count"], len(o["patterns"])) for o in answer), [(1, 1), (2, 1)])
+        return {name: o["patterns"][0]["line"] for o in answer for name in ("first", "second") if name in o["name"]}
+
+    def test_the_line_of_a_redundant_write(self):
+        self.assertEqual(self.line_of(), {"first": None, "second": None})
+        self.assertEqual(self.line_of(("/src/work.cu", 12)), {"first": "work.cu:12", "second": None})
+        self.assertEqual(self.line_of(("/src/work.cu", 12), ("/src/work.cu", 12), other=[("/src/other.cu", 3)]), {"first": "work.cu:12", "second": "other.cu:3"})
+        self.assertEqual(self.line_of(("/src/work.cu", 12), ("/src/work.cu", 13)), {"first": None, "second": None})
+        self.assertEqual(self.line_of(("/src/work.cu", 12), ("/src/other.cu", 12)), {"first": None, "second": None})
+        self.assertEqual(self.line_of(("", 0), ("/src/work.cu", 12)), {"first": None, "second": None})
+        self.assertEqual(self.line_of(("/src/work.cu", 12), ("", 0), ("/src/work.cu", 12)), {"first": None, "second": None})
+
+    def elements_of(self, *accesses, own=0):
+        """Bytes of the elements of which half are unchanged if they have 4 bytes, and none if they have 8; None: they were taken for 4."""
+        p = live.Process("host-1-0", 1)
+        device, thread = p.device("Test GPU"), p.thread(1)
+        queue = p.queue(device)
+        place = p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/main.py", 7)))
+        start = p.start_ns + 1000 * US
+        node = p.enqueue(thread, queue, "cuLaunchKernel", place, "kernel", start, start + US, start + 2 * US, start + 5 * US, name="work")
+        site = p.node(0, p.frame(live.PYTHON, p.python("first", "/home/user/main.py", 3)))
+        first, second = (p.object(1, site, 4096, p.start_ns) for _ in range(2))
+        p.add("VALUE", node, second, 0, 0, own, 1, 4096, *[4096, 2048, 1024, 512], *[3000, 1200, 512, 0])
+        for what, size in accesses:
+            p.access(node, first, 0, 0, 0, 0, 0, 0, what=what, size=size)
+        (found,) = [q for o in self.json(self.written(p), "values", "--threshold", "0")["objects"] for q in o["patterns"]]
+        self.assertEqual(found["share"], {4: 0.5, 8: 0}[found["element_bytes"]])
+        return None if "assumed" in found["evidence"] else found["element_bytes"]
+
+    def test_elements_are_those_of_what_reads_them(self):
+        load, store = 0, 1
+        self.assertIsNone(self.elements_of())
+        self.assertIsNone(self.elements_of((store, 8), (load, 16)))
+        self.assertEqual(self.elements_of((load, 8)), 8)
+        self.assertEqual(self.elements_of((load, 8), (load, 4)), 4)
+        self.assertEqual(self.elements_of((load, 4), own=8), 8)
 
     def looked_at(self, kernels, **manifest):
         """A run of these kernels: {name: (launches, {reason: launches})}, where reason 0 is that they were looked at."""

@@ -47,16 +47,43 @@ void programs(void)
     printf("%d programs\n", count);
 }
 
-/* A program with lines, and one with lines and a file of its own. */
+/* Kernels that access no global memory, in a program of their own and beside one that does. */
+void untouched(void)
+{
+    static const char *const programs[] = {"nothing", "both"};
+    cl_mem a = buffer(4 * N);
+    for (int i = 0; i < 2; i++) {
+        cl_program apart = text_program(context, programs[i]);
+        cl_kernel local_alone, idle;
+        const cl_int n = 3;
+        CL(clBuildProgram(apart, 1, &device, "", NULL, NULL));
+        CLP(local_alone = clCreateKernel(apart, "local_alone", &status));
+        CLP(idle = clCreateKernel(apart, "nothing", &status));
+        CL(clSetKernelArg(local_alone, 0, 4 * N, NULL));
+        CL(clSetKernelArg(local_alone, 1, sizeof n, &n));
+        launch(local_alone, N);
+        CL(clSetKernelArg(idle, 0, sizeof a, &a));
+        launch(idle, N);
+        if (i) {
+            cl_kernel sevens;
+            CLP(sevens = clCreateKernel(apart, "sevens", &status));
+            CL(clSetKernelArg(sevens, 0, sizeof a, &a));
+            launch(sevens, N);
+        }
+    }
+    take(a, 4 * N);
+}
+
+/* Programs with lines, two of which have a file of their own. Each writes zeros over zeros; the last one has two lines on which it may write. */
 void lines(void)
 {
-    static const char *const names[] = {"near", "far"};
+    static const char *const names[] = {"near", "far", "apart"};
     int threes[N];
     for (int i = 0; i < N; i++)
         threes[i] = 3;
     cl_mem a = buffer(4 * N), b = buffer(4 * N);
     put(a, 0, threes, sizeof threes);
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         cl_program with_lines;
         cl_kernel k;
         with_lines = text_program(context, names[i]);
@@ -65,6 +92,24 @@ void lines(void)
         launch_on(k, a, b);
         take(b, 4 * N);
     }
+}
+
+/* Kernels that end, and when Sonde has had the time to read what they wrote one that does not; then the program is killed. */
+void endless(void)
+{
+    cl_kernel set = kernel("set"), forever;
+    cl_mem a = buffer(4 * N);
+    cl_program apart = text_program(context, "endless");
+    CL(clBuildProgram(apart, 1, &device, "", NULL, NULL));
+    CLP(forever = clCreateKernel(apart, "endless", &status));
+    for (int i = 0; i < 20; i++)
+        set_to(set, a, 7, 600);
+    sleep(2);
+    CL(clSetKernelArg(forever, 0, sizeof a, &a));
+    launch(forever, 1);
+    CL(clFlush(queue));
+    sleep(1);
+    raise(SIGKILL);
 }
 
 /* What compilers may round in another way, by options. */

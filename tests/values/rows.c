@@ -3,6 +3,7 @@
  *     missed OPERATION WHY COUNT
  *     value OPERATION OBJECT FLAGS ELEMENT_BYTES OPERATIONS BYTES  ELEMENTS UNCHANGED of 1, 2, 4 and 8 bytes
  *     access KERNEL OBJECT WHAT TYPE ELEMENT_BYTES ELEMENTS OR AND LEAST MOST CHECKED EQUAL LINED VALUE SLOPE OFFSET
+ *     line KERNEL OBJECT FILE LINE
  *
  * OPERATION: the kernel, else the API call.
  */
@@ -39,10 +40,13 @@ int main(int argc, char **argv)
                        v[k].elements2, v[k].unchanged2, v[k].elements4, v[k].unchanged4, v[k].elements8, v[k].unchanged8);
         const struct sonde_row_access *a = p->tables[SONDE_TABLE_ACCESS].rows;
         for (uint32_t k = 1; k < p->tables[SONDE_TABLE_ACCESS].count; k++)
-            printf("access %s %u %u %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64
-                   " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 "\n",
-                   operation(p, a[k].node), a[k].object, a[k].what, a[k].type, a[k].element_bytes, a[k].elements, a[k].any, a[k].all,
-                   (int64_t)a[k].least, (int64_t)a[k].most, a[k].checked, a[k].equal, a[k].lined, a[k].value, (int64_t)a[k].slope, (int64_t)a[k].offset);
+            if (!a[k].element_bytes)
+                printf("line %s %u %s %u\n", operation(p, a[k].node), a[k].object, a[k].file ? sonde_process_string(p, a[k].file) : "-", a[k].line);
+            else
+                printf("access %s %u %u %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64
+                       " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 "\n",
+                       operation(p, a[k].node), a[k].object, a[k].what, a[k].type, a[k].element_bytes, a[k].elements, a[k].any, a[k].all,
+                       (int64_t)a[k].least, (int64_t)a[k].most, a[k].checked, a[k].equal, a[k].lined, a[k].value, (int64_t)a[k].slope, (int64_t)a[k].offset);
     }
     sonde_measurement_close(m);
     return 0;

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -65,9 +66,12 @@ class Measured:
         require(run.returncode == 0 and (run.stdout, run.stderr) == (plain.stdout, plain.stderr) and plain.returncode == 0,
                 f"{plain.returncode}, with Sonde {run.returncode}\n{plain.stdout}{plain.stderr}\n{run.stdout}{run.stderr}")
         self.said = run.stdout.splitlines()
-        self.missed, self.values, self.accesses = {}, {}, {}
+        self.missed, self.values, self.accesses, self.lines = {}, {}, {}, set()
         for line in subprocess.run([options.rows, path], capture_output=True, text=True, check=True).stdout.splitlines():
             kind, name, *rest = line.split()
+            if kind == "line":
+                self.lines.add((name, rest[1], int(rest[2])))
+                continue
             rest = [int(x) for x in rest]
             if kind == "missed":
                 self.missed[name, rest[0]] = self.missed.get((name, rest[0]), 0) + rest[1]
@@ -111,6 +115,15 @@ def case_writes(options):
     require(sorted(r[9:11] for r in m.values["clEnqueueWriteBuffer"]) == [[N // 2, 0], [N, 1], [N, N]], m.values)
     require(m.patterns() == [("clEnqueueWriteBuffer", 1, 1.0, 4 * N, 4, True)], m.patterns())
     require(m.answer["objects"][0]["patterns"][0]["evidence"].startswith("1,000 of 1,000 elements of 4 bytes (assumed) held"), m.answer)
+
+
+def case_wide(options):
+    """Elements are those of the kernel that reads the object, where none writes it."""
+    for mode in "coarse", "all":
+        m = Measured(options, "--values=" + mode)
+        require("clEnqueueWriteBuffer" not in {p[0] for p in m.patterns()}, m.patterns())
+        m.ask("--threshold", "0")
+        require(("clEnqueueWriteBuffer", 2, 0.0, 0, 8, True) in m.patterns() and "assumed" not in str(m.answer), m.answer)
 
 
 def case_fills(options):
@@ -623,12 +636,30 @@ def case_programs(options):
 
 
 def case_lines(options):
-    """Lines of accesses, of programs built with -g; those of a function are its own."""
+    """Lines of accesses and of redundant writes, of programs built with -g; those of a function are its own."""
+    for mode in "coarse", "all":
+        m = Measured(options, "--values=" + mode)
+        # What is written on one line has it; on two lines it has none.
+        found = {p["operation"]: p["line"] for o in m.answer["objects"] for p in o["patterns"] if p["pattern"] == "redundant"}
+        require(found == {"near": "<source>:8", "far": "far.cl:104", "apart": None}, m.answer["objects"])
+        require(m.lines == {("near", "<source>", 8), ("far", "far.cl", 104), ("apart", "-", 0)}, m.lines)
+        require(re.search(r"^far far\.cl:104( +1)? +100\.0 %", m.text, re.M) and re.search(r"^apart( +1)? +100\.0 %", m.text, re.M), m.text)
     m = Measured(options, "--values=fine")
-    found = sorted((p["operation"], p["evidence"].split(": ")[1], p["line"]) for o in m.answer["objects"] for p in o["patterns"] if p["line"])
+    require(not m.lines, m.lines)
+    found = sorted((p["operation"], p["evidence"].split(": ")[1], p["line"]) for o in m.answer["objects"] for p in o["patterns"]
+                   if p["line"] and p["operation"] != "apart")
     require(found == [("far", "all are 3", "far.cl:103"), ("far", "all are zero", "far.cl:104"), ("near", "all are 3", "<source>:3"),
                       ("near", "all are zero", "<source>:8")], m.answer["objects"])
     require(all(c["engine"] == "spirv" for c in m.answer["coverage"] if c["kernel"] in ("near", "far")), m.answer["coverage"])
+
+
+def case_untouched(options):
+    """Kernels without accesses to global memory are looked at, whatever is asked for."""
+    for mode in "coarse", "fine", "all":
+        m = Measured(options, "--values=" + mode)
+        kernels = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"], c["reason"]) for c in m.answer["coverage"]}
+        require(kernels == {"local_alone": ("spirv", 2, 2, None), "nothing": ("spirv", 2, 2, None), "sevens": ("spirv", 1, 1, None)}, kernels)
+        require(m.patterns() == [], m.patterns())
 
 
 def case_mathematics(options):
@@ -729,6 +760,60 @@ def case_frames(options):
         require(writes == ([] if once else [(19, 1, 19 * 4 * 2048 * 1536, True)]), writes)
         require(("upload_map" in advice) != once, advice)
     require(said[0] == said[1], said)
+
+
+def case_endless(options):
+    """A kernel that never ends, and SIGKILL: what had ended is in the measurement, with what was found of it."""
+    path = os.path.join(options.work, "endless.sonde")
+    shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(options.work, exist_ok=True)
+    run = subprocess.run([options.sonde, "record", "-q", "-o", path, "--values=all", "--", options.program, "endless"],
+                         env={**os.environ, "POCL_CACHE_DIR": options.cache}, capture_output=True, text=True, check=False)
+    require(run.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL), run)
+    report = lambda view: json.loads(subprocess.run([options.sonde, "report", path, view, "--json"], capture_output=True, text=True, check=True).stdout)
+    ledger, values = report("ledger"), report("values")
+    require([p["state"] for p in ledger["processes"]] == ["killed"] and ledger["in_flight"] + ledger["unmatched"] >= 1, ledger)
+    coverage = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"]) for c in values["coverage"]}
+    require(coverage["set"] == ("spirv", 20, 20), coverage)
+    found = {p["pattern"]: (p["operation"], p["operations"], p["share"]) for o in values["objects"] for p in o["patterns"]}
+    require(found == {"redundant": ("set", 20, 0.95), "single_value": ("set", 20, 1)}, values)
+
+
+# What programs that read the JSON may rely on: keys, and what they hold.
+TEXT, COUNT, SHARE, YES_OR_NO = str, int, (int, float), bool
+PROMISED = {
+    "objects": {"name": TEXT, "site": TEXT, "bytes": COUNT, "patterns": {
+        "pattern": ("redundant", "duplicate", "frequent", "single_value", "single_zero", "heavy_type", "structured", "approximate"),
+        "operation": TEXT, "share": SHARE, "evidence": TEXT, "exact": YES_OR_NO}},
+    "coverage": {"kernel": TEXT, "engine": ("ptx", "sanitizer", "spirv", "none"), "launches": COUNT, "looked_at": COUNT, "reason": (TEXT, type(None))},
+}
+
+
+def check_promised(rows, promised, seen):
+    for row in rows:
+        for key, what in promised.items():
+            require(key in row, f"{key} is missing in {row}")
+            if isinstance(what, dict):
+                require(isinstance(row[key], list), f"{key}: {row}")
+                check_promised(row[key], what, seen)
+            elif isinstance(what, tuple) and isinstance(what[0], str):
+                require(row[key] in what, f"{key}: {row}")
+                seen.add(row[key])
+            else:
+                require(isinstance(row[key], what) and isinstance(row[key], bool) == (what is YES_OR_NO), f"{key}: {row}")
+                require(what is not SHARE or 0 <= row[key] <= 1, f"{key}: {row}")
+
+
+def case_promised(options):
+    """The keys of the JSON, whatever is found."""
+    seen = set()
+    for case in "kernels", "guesses", "patterns", "duplicates", "missed":
+        m = Measured(options, "--values=all", case=case)
+        for key, promised in PROMISED.items():
+            check_promised(m.answer[key], promised, seen)
+        for o in m.answer["objects"]:
+            require(re.match(r"\w+\(\) \w+\.c:\d+ ← ", o["site"]) and o["site"].endswith(" ← main() values.c:" + o["site"].rsplit(":", 1)[1]), o["site"])
+    require(seen == {*PROMISED["objects"]["patterns"]["pattern"], "spirv", "none"}, seen)
 
 
 def case_off(options):

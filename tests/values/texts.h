@@ -45,6 +45,13 @@ static const struct {
      "int twice(global const int *p, int i)\n{\n    return 2 * p[i];\n}\nkernel void near(global const int *a, global int *b)\n{\n"
      "    int i = get_global_id(0);\n    b[i] = twice(a, i) / 7;\n}\n"},
     {"far", "#line 100 \"far.cl\"\nkernel void far(global const int *a, global int *b)\n{\n    int i = get_global_id(0);\n    int x = a[i];\n    b[i] = x / 7;\n}\n"},
+    {"apart", "#line 200 \"apart.cl\"\nkernel void apart(global const int *a, global int *b)\n{\n    int i = get_global_id(0);\n    b[i] = a[i] / 7;\n"
+              "    if (a[i] > 5)\n        b[0] = 1;\n}\n"},
+    {"nothing", "kernel void local_alone(local int *a, int n) { a[get_local_id(0)] = n; barrier(CLK_LOCAL_MEM_FENCE); }\n"
+                "kernel void nothing(global int *a) {}\n"},
+    {"both", "kernel void local_alone(local int *a, int n) { a[get_local_id(0)] = n; barrier(CLK_LOCAL_MEM_FENCE); }\n"
+             "kernel void nothing(global int *a) {}\nkernel void sevens(global int *a) { a[get_global_id(0)] = 7; }\n"},
+    {"endless", "kernel void endless(global volatile int *a)\n{\n    while (a[get_global_id(0)] != 12345)\n        ;\n    a[get_global_id(0)] = 1;\n}\n"},
     {"special", /* for SPIR-V alone: constants that have numbers, and the values that they have unless others are set */
      "__attribute__((overloadable)) int __spirv_SpecConstant(int number, int otherwise);\n"
      "__attribute__((overloadable)) float __spirv_SpecConstant(int number, float otherwise);\n"

@@ -49,7 +49,10 @@ extern uint64_t checksum; /* of all that was taken */
     X(duplicates) \
     X(figure) \
     X(programs) \
+    X(wide) \
+    X(untouched) \
     X(lines) \
+    X(endless) \
     X(mathematics) \
     X(childless)
 

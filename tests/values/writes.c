@@ -134,3 +134,17 @@ void large(void)
     CL(clEnqueueFillBuffer(queue, a, &one, sizeof one, 0, 4 << 20, 0, NULL, NULL));
     take(a, 4 << 20);
 }
+
+/* Doubles that a kernel reads: their lower halves stay what they were, zeros, and none of them does. */
+void wide(void)
+{
+    double numbers[N];
+    cl_mem a = buffer(sizeof numbers), b = buffer(sizeof numbers);
+    for (int turn = 1; turn < 3; turn++) {
+        for (int i = 0; i < N; i++)
+            numbers[i] = i + turn;
+        put(a, 0, numbers, sizeof numbers);
+    }
+    launch_on(kernel("read_wide"), a, b);
+    take(b, sizeof numbers);
+}

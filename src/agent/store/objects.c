@@ -310,8 +310,7 @@ void sonde_call_uses(const struct sonde_call *call, const uint32_t *objects, uin
 
 /* ---- values: those of one site ------------------------------------------------------ */
 
-/* Under table_lock. Without room, each stands for itself. */
-static uint32_t site_of(uint32_t object)
+uint32_t sonde__object_site(uint32_t object)
 {
     const struct sonde_row_object *o = row_of(object);
     const uint64_t *known = o ? sonde__map_find(&living.sites, site_key(o)) : NULL;
@@ -328,7 +327,7 @@ void sonde_value_sites(const uint32_t *objects, uint32_t count, uint32_t *sites)
     if (here)
         sonde__lock(&sonde__agent.table_lock);
     for (uint32_t i = 0; i < count; i++)
-        sites[i] = here ? site_of(objects[i]) : 0;
+        sites[i] = here ? sonde__object_site(objects[i]) : 0;
     if (here)
         sonde__unlock(&sonde__agent.table_lock);
 }

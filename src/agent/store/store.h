@@ -43,6 +43,7 @@ void *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id)
 /* ---- objects.c ------------------------------------------------------------------------- */
 
 void sonde__objects_init(void); /* when the agent starts */
+uint32_t sonde__object_site(uint32_t object); /* the one that stands for all of its kind and place; without room it stands for itself. Under table_lock */
 void sonde__objects_used(uint64_t enter_ns, const uint32_t *objects, uint32_t count); /* by one operation. Any thread */
 
 /* ---- values.c --------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 static struct sonde_map rows;     /* node << 32 | object -> row */
 static struct sonde_map duplicates; /* of (node, object, other) -> row */
 static struct sonde_map flows;      /* of (from, to, object, how) -> row */
+static struct sonde_map said_so;    /* what code says, of (operation, site, file, line, element) -> 1 */
 static struct sonde_map writers;    /* object -> who wrote it last */
 static struct sonde_map launches; /* of (node, shape) -> how many so far */
 static struct sonde_map named;    /* kernel's name -> is it asked for? 1 no, 2 yes */
@@ -29,6 +30,7 @@ void sonde__values_init(void)
     memset(&rows, 0, sizeof rows);
     memset(&duplicates, 0, sizeof duplicates);
     memset(&flows, 0, sizeof flows);
+    memset(&said_so, 0, sizeof said_so);
     memset(&writers, 0, sizeof writers);
     memset(&launches, 0, sizeof launches);
     memset(&named, 0, sizeof named);
@@ -260,6 +262,37 @@ void sonde_value_flow(uint32_t operation, uint32_t object, uint64_t bytes, unsig
     sonde__unlock(&sonde__agent.table_lock);
     if (!row)
         sonde_note("values: no room in --memory for all operations and objects");
+}
+
+/* What the code of an operation says of the objects of a site: a row without elements, once. Without room it stays unknown. */
+static void add_said(struct sonde_row_access said)
+{
+    uint32_t id;
+    if (!said.node || !said.object || !sonde__agent_here())
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    said.object = sonde__object_site(said.object);
+    const uint64_t where = (uint64_t)said.file << 32 | said.line, what = (uint64_t)said.what << 32 | said.element_bytes;
+    const uint64_t key = (sonde__map_hash((uint64_t)said.node << 32 | said.object) ^ sonde__map_hash(~where) ^ sonde__map_hash(what)) | 1;
+    if (!sonde__map_find(&said_so, key) && sonde__map_room(&said_so, &sonde__agent.heap)) {
+        struct sonde_row_access *row = ROW_ADD(ACCESS, struct sonde_row_access, &id);
+        if (row) {
+            *row = said;
+            sonde__row_commit(SONDE_TABLE_ACCESS);
+            sonde__map_add(&said_so, &sonde__agent.heap, key, 1);
+        }
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+}
+
+void sonde_value_written(uint32_t operation, uint32_t object, uint32_t file, uint32_t line)
+{
+    add_said((struct sonde_row_access){.node = operation, .object = object, .file = file, .line = line, .what = SONDE_ACCESS_STORE});
+}
+
+void sonde_value_read(uint32_t operation, uint32_t object, uint32_t element_bytes)
+{
+    add_said((struct sonde_row_access){.node = operation, .object = object, .what = SONDE_ACCESS_LOAD, .element_bytes = (uint16_t)element_bytes});
 }
 
 uint32_t sonde_value_access_add(const struct sonde_value_access *a)

@@ -222,7 +222,10 @@ static void add_kernel_flow(struct sonde_cuda_around *a, const struct sonde_cuda
     for (uint32_t i = 0; i < k->flow.pointer_count; i++) {
         const struct sonde_ptx_pointer *p = &k->flow.pointers[i];
         const uint64_t address = sonde__cuda_pointer_of(k, *l->parameters, i);
-        add_flow(a, address ? sonde_object_at(address) : 0, 0, (p->reads ? SONDE_FLOW_READ : 0u) | (p->grain ? SONDE_FLOW_WRITE : 0u));
+        const uint32_t object = address ? sonde_object_at(address) : 0;
+        if (p->loaded && !sonde__cuda_twins.fine) /* else each access has a row of its own */
+            sonde_value_read(a->operation, object, p->loaded);
+        add_flow(a, object, 0, (p->reads ? SONDE_FLOW_READ : 0u) | (p->grain ? SONDE_FLOW_WRITE : 0u));
     }
 }
 
@@ -243,13 +246,25 @@ static void tell_flow(const struct sonde_cuda_around *a)
                 sonde_value_flow(a->operation, a->flow[i].object, a->flow[i].bytes, a->flow[i].how);
 }
 
+/* On which line the kernel writes the object, where its module has lines. */
+static void tell_line(const struct sonde_cuda_around *a, const struct sonde_ptx *ptx, const struct sonde_ptx_pointer *p, uint32_t object)
+{
+    const struct sonde_ptx_span file = p->line ? sonde__ptx_file(ptx, p->file) : (struct sonde_ptx_span){0};
+    if (p->lines)
+        sonde_value_written(a->operation, object, file.bytes ? sonde_string(ptx->text + file.at, file.bytes) : 0, file.bytes ? p->line : 0);
+}
+
 /* The objects that the kernel writes, by its code. */
 static void add_written(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, void *const *parameters)
 {
     const bool elsewhere = k->flow.writes_unknown;
-    for (uint32_t i = 0; i < k->flow.pointer_count; i++)
-        if (k->flow.pointers[i].grain)
-            sonde__cuda_coarse_add(&a->coarse, sonde__cuda_pointer_of(k, parameters, i), 0, k->flow.pointers[i].grain, elsewhere);
+    for (uint32_t i = 0; i < k->flow.pointer_count; i++) {
+        const struct sonde_ptx_pointer *p = &k->flow.pointers[i];
+        const uint64_t address = p->grain ? sonde__cuda_pointer_of(k, parameters, i) : 0;
+        const struct sonde_cuda_target *t = p->grain ? sonde__cuda_coarse_add(&a->coarse, address, 0, p->grain, elsewhere) : NULL;
+        if (t && !elsewhere) /* it may write that object through a pointer that it read, too */
+            tell_line(a, k->ptx, p, t->object);
+    }
     if (elsewhere)
         a->missed |= 1ull << SONDE_VALUE_MISSED_POINTERS;
 }

@@ -47,7 +47,7 @@ struct sonde_cl_twin { /* of a kernel that the program made, for a device */
     cl_device_id device;
     uint32_t what; /* SONDE_PLAN_* */
     struct sonde_lock lock; /* of its arguments, until the launch is made */
-    enum sonde_value_missed why; /* it is launched plain; NONE: it is not, and all of these */
+    enum sonde_value_missed why; /* it is launched plain; NONE: it is not, and all of these, unless its code needs no copy */
     cl_kernel kernel;
     cl_context context;
     const struct sonde_llvm_kernel *code; /* may be there though it is launched plain; NULL: it is not */
@@ -203,7 +203,7 @@ static unsigned char *bitcode_in(unsigned char *binary, size_t bytes, size_t *le
 static bool any_copy(const struct sonde_llvm_module *module)
 {
     for (uint32_t i = 0; i < module->count; i++)
-        if (!module->kernels[i].why)
+        if (!module->kernels[i].why && !module->kernels[i].needs_none)
             return true;
     return false;
 }
@@ -252,8 +252,8 @@ static enum sonde_value_missed build(const cl_icd_dispatch *real, const struct w
     const enum sonde_value_missed why = own ? rewrite_own(w, what, c) : rewrite_source(real, w, what, c);
     if (why)
         return why;
-    if (!any_copy(&c->module))
-        return SONDE_VALUE_MISSED_PLAIN;
+    if (!any_copy(&c->module)) /* what is known of its kernels is known */
+        return SONDE_VALUE_MISSED_NONE;
     const unsigned char *made = c->module.bitcode;
     c->program = real->clCreateProgramWithBinary(w->context, 1, &w->device, &c->module.bytes, &made, NULL, &status);
     return status == CL_SUCCESS && real->clBuildProgram(c->program, 1, &w->device, options, NULL, NULL) == CL_SUCCESS ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
@@ -324,8 +324,10 @@ static enum sonde_value_missed make_twin(const cl_icd_dispatch *real, cl_kernel 
     t->code = kernel_in(c, name);
     if (c->why)
         return c->why;
-    if (!t->code || t->code->why || t->code->parameters > ARGUMENTS_MAX)
-        return t->code ? SONDE_VALUE_MISSED_PLAIN : SONDE_VALUE_MISSED_BITCODE;
+    if (!t->code || t->code->why || t->code->needs_none)
+        return t->code ? t->code->why : SONDE_VALUE_MISSED_BITCODE;
+    if (t->code->parameters > ARGUMENTS_MAX)
+        return SONDE_VALUE_MISSED_ARGUMENTS;
     t->kernel = parameters == t->code->parameters ? real->clCreateKernel(c->program, name, &status) : NULL;
     return t->kernel && status == CL_SUCCESS ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
 }
@@ -336,16 +338,6 @@ static size_t area_bytes(const struct sonde_llvm_kernel *code)
 {
     const size_t bytes = code->parts * sonde__plan_part(&code->plan) + code->plan.accesses * sizeof(struct sonde_plan_guess);
     return (bytes + PAGE - 1) / PAGE * PAGE;
-}
-
-/* PoCL has the text of a program in a file of its own, which is gone and had another name each time; clang gets it as its input. */
-static uint32_t file_of(const char *path)
-{
-    static const char source[] = "<source>";
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    if (strncmp(base, "tempfile_", 9) == 0 || strcmp(base, "<stdin>") == 0)
-        path = source;
-    return sonde_string(path, strlen(path));
 }
 
 static void add_rows(struct area *a)
@@ -360,7 +352,7 @@ static void add_rows(struct area *a)
                 .what = access->what,
                 .type = access->type,
                 .element_bytes = access->element_bytes,
-                .file = access->file ? file_of(access->file) : 0,
+                .file = access->file ? sonde__cl_code_file(access->file) : 0,
                 .line = access->line,
             });
     }
@@ -632,7 +624,7 @@ static bool set_arguments(const cl_icd_dispatch *real, const struct sonde_cl_twi
     return done;
 }
 
-/* NONE: the twin is locked. */
+/* NONE: the twin is locked, if there is one. */
 static enum sonde_value_missed swap(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel handle, struct sonde_cl_kernel *kernel)
 {
     const bool fine_too = sonde_values_wanted(SONDE_VALUES_FINE);
@@ -640,7 +632,7 @@ static enum sonde_value_missed swap(const cl_icd_dispatch *real, struct sonde_cl
     struct area *a = NULL;
     if (t && t->code && t->code->accesses)
         enqueue->code = t->code;
-    if (!t || t->why)
+    if (!t || t->why || t->code->needs_none)
         return t ? t->why : SONDE_VALUE_MISSED_MEMORY;
     if (kernel->indirect.count)
         return SONDE_VALUE_MISSED_SVM;
@@ -666,29 +658,6 @@ void sonde__cl_fine_before(struct sonde_cl_enqueue *enqueue, cl_command_queue qu
         enqueue->missed |= 1ull << why;
 }
 
-bool sonde__cl_fine_knows(const struct sonde_cl_enqueue *enqueue)
-{
-    return enqueue->code && !enqueue->code->writes_unknown;
-}
-
-bool sonde__cl_fine_writes(const struct sonde_cl_enqueue *enqueue, uint32_t argument)
-{
-    return sonde__cl_fine_element(enqueue, argument) != 0;
-}
-
-uint32_t sonde__cl_fine_element(const struct sonde_cl_enqueue *enqueue, uint32_t argument)
-{
-    const struct sonde_llvm_kernel *code = enqueue->code;
-    uint32_t bytes = 0;
-    bool is_set = false;
-    for (uint32_t s = 0; s < code->sets; s++)
-        is_set |= code->set[s] == argument + 1;
-    for (uint32_t k = 0; k < code->plan.accesses && is_set; k++)
-        if (code->accesses[k].writes && (code->accesses[k].parameter == argument + 1 || code->accesses[k].several) && (!bytes || code->accesses[k].element_bytes < bytes))
-            bytes = code->accesses[k].element_bytes;
-    return bytes;
-}
-
 uint32_t sonde__cl_fine_grain(const struct sonde_cl_enqueue *enqueue)
 {
     return enqueue->twin && enqueue->twin->code->sets ? enqueue->twin->code->grain : 0;
@@ -710,21 +679,6 @@ const void *sonde__cl_fine_pointer(const struct sonde_cl_kernel *kernel, uint32_
 {
     const struct sonde_cl_argument *a = kernel->argument && argument < ARGUMENTS_MAX ? &kernel->argument[argument] : NULL;
     return a && a->set && a->svm ? a->value : NULL;
-}
-
-unsigned sonde__cl_fine_how(const struct sonde_cl_enqueue *enqueue, uint32_t argument)
-{
-    const struct sonde_llvm_kernel *code = enqueue->code;
-    unsigned how = 0;
-    for (uint32_t k = 0; k < code->plan.accesses; k++) {
-        const struct sonde_llvm_access *a = &code->accesses[k];
-        const unsigned own = (a->what == SONDE_ACCESS_STORE ? 0 : SONDE_FLOW_READ) | (a->writes ? SONDE_FLOW_WRITE : 0);
-        if (a->parameter == argument + 1)
-            how |= own;
-        else if (!a->parameter) /* perhaps */
-            how |= own | SONDE_FLOW_MAYBE;
-    }
-    return how;
 }
 
 cl_kernel sonde__cl_fine_kernel(const struct sonde_cl_enqueue *enqueue, cl_kernel own)

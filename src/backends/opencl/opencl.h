@@ -4,7 +4,7 @@
  * enqueue.c, create.c, queries.c, arguments.c, extensions.c and il.c are the hooks;
  * objects.c remembers what the runtime's handles stand for; events.c knows which operation an event is of;
  * clock.c brings device times to the host's axis; values.c, compare.c, maps.c, image.c and order.c compare what operations write with what was there;
- * jobs.c has what is under way of that; fine.c runs instrumented copies of kernels; duplicates.c finds objects that hold the same.
+ * jobs.c has what is under way of that; fine.c runs instrumented copies of kernels, whose code code.c knows; duplicates.c finds objects that hold the same.
  *
  * What a program could notice, and how each is hidden: docs/transparency-opencl.md.
  */
@@ -345,12 +345,6 @@ void sonde__cl_fine_keep(cl_kernel kernel); /* its program, if its source will b
 void sonde__cl_fine_cloned(const struct sonde_cl_kernel *from, cl_kernel clone);
 /* Around a launch: its copy is launched in the kernel's place, or why not is in enqueue->missed. */
 void sonde__cl_fine_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel kernel);
-/* Of a kernel whose code is known (enqueue->code). SONDE_FLOW_*: what it does to the argument. */
-unsigned sonde__cl_fine_how(const struct sonde_cl_enqueue *enqueue, uint32_t argument);
-/* Of a kernel of which it is known what it writes: whether it writes through the argument, and the bytes of the smallest element. */
-bool sonde__cl_fine_knows(const struct sonde_cl_enqueue *enqueue);
-bool sonde__cl_fine_writes(const struct sonde_cl_enqueue *enqueue, uint32_t argument);
-uint32_t sonde__cl_fine_element(const struct sonde_cl_enqueue *enqueue, uint32_t argument); /* 0: none */
 /* The pointer to shared virtual memory that an argument is; NULL: none. */
 const void *sonde__cl_fine_pointer(const struct sonde_cl_kernel *kernel, uint32_t argument);
 /* What the copy writes is marked, so many bytes at once; 0: it is not. Until the launch, `count` of `marks` behind an argument, which have
@@ -362,6 +356,19 @@ bool sonde__cl_fine_refused(struct sonde_cl_enqueue *enqueue, cl_int status); /*
 void sonde__cl_fine_after(struct sonde_cl_enqueue *enqueue);
 void sonde__cl_fine_read(bool last);
 void sonde__cl_fine_forget(void); /* in a forked child */
+
+/* ---- what their code says of their arguments (code.c) ----------------------- */
+
+enum sonde_engine sonde__cl_code_engine(const struct sonde_cl_enqueue *enqueue); /* by which it is known what it does to memory */
+/* Of a kernel of which it is known what it writes: whether it writes through the argument, and the bytes of the smallest element. */
+bool sonde__cl_code_knows(const struct sonde_cl_enqueue *enqueue);
+bool sonde__cl_code_writes(const struct sonde_cl_enqueue *enqueue, uint32_t argument);
+uint32_t sonde__cl_code_element(const struct sonde_cl_enqueue *enqueue, uint32_t argument); /* 0: none */
+/* Of a kernel whose code is known (enqueue->code). SONDE_FLOW_*: what it does to the argument. */
+unsigned sonde__cl_code_how(const struct sonde_cl_enqueue *enqueue, uint32_t argument);
+/* Of the same: tells the agent on which line it writes the object that the argument is, if it does, and in elements of what size it reads it. */
+void sonde__cl_code_tell(const struct sonde_cl_enqueue *enqueue, uint32_t operation, uint32_t argument, uint32_t object, bool writes);
+uint32_t sonde__cl_code_file(const char *path); /* the string of a source's name, as the user knows it; 0: no room */
 
 /* ---- extensions (extensions.c) ------------------------------------------ */
 

@@ -271,7 +271,7 @@ static bool is_reached_twice(const struct sonde_cl_enqueue *enqueue, const struc
 {
     const void *pointer = sonde__cl_fine_pointer(kernel, argument);
     for (uint32_t i = 0; i < kernel->arguments.count; i++)
-        if (kernel->arguments.object[i] == kernel->arguments.object[argument] && sonde__cl_fine_pointer(kernel, i) != pointer && sonde__cl_fine_writes(enqueue, i))
+        if (kernel->arguments.object[i] == kernel->arguments.object[argument] && sonde__cl_fine_pointer(kernel, i) != pointer && sonde__cl_code_writes(enqueue, i))
             return true;
     return false;
 }
@@ -442,7 +442,7 @@ static void add_stretch(const cl_icd_dispatch *real, struct sonde_cl_enqueue *en
 static void add_arguments(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_kernel handle)
 {
     struct sonde_cl_kernel *kernel = sonde__cl_kernel(handle);
-    const bool known = sonde__cl_fine_knows(enqueue);
+    const bool known = sonde__cl_code_knows(enqueue);
     const struct sonde_cl_parameter *parameters = kernel && !known ? parameters_of(real, handle, kernel) : NULL;
     if (!kernel || (!known && !parameters) || kernel->arguments.count > PARAMETERS_MAX) {
         sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_ARGUMENTS);
@@ -453,8 +453,8 @@ static void add_arguments(const cl_icd_dispatch *real, struct sonde_cl_enqueue *
     for (uint32_t i = 0; i < kernel->indirect.count && !known; i++)
         sonde__cl_values_svm_writes(kernel->indirect.object[i]);
     for (uint32_t i = 0; i < kernel->arguments.count; i++) {
-        const uint32_t element_bytes = known ? sonde__cl_fine_element(enqueue, i) : parameters[i].element_bytes;
-        if (kernel->arguments.object[i] && (known ? sonde__cl_fine_writes(enqueue, i) : !parameters[i].reads_only))
+        const uint32_t element_bytes = known ? sonde__cl_code_element(enqueue, i) : parameters[i].element_bytes;
+        if (kernel->arguments.object[i] && (known ? sonde__cl_code_writes(enqueue, i) : !parameters[i].reads_only))
             add_argument(real, enqueue, v, kernel, i, element_bytes);
     }
 }
@@ -601,11 +601,13 @@ static void tell_arguments(const struct sonde_cl_enqueue *enqueue, uint32_t oper
             const bool reads_only = kernel->parameters && i < kernel->parameters_known && kernel->parameters[i].reads_only;
             unsigned how = reads_only ? SONDE_FLOW_READ : SONDE_FLOW_READ | SONDE_FLOW_WRITE | SONDE_FLOW_MAYBE;
             if (enqueue->code)
-                how = sonde__cl_fine_how(enqueue, i);
+                how = sonde__cl_code_how(enqueue, i);
             if (!kernel->arguments.object[i] || !how || ((how & SONDE_FLOW_WRITE) != 0) != writes)
                 continue;
             sonde_object_find(kernel->arguments.object[i], &object);
             sonde_value_flow(operation, kernel->arguments.object[i], object.bytes, how);
+            if (enqueue->code)
+                sonde__cl_code_tell(enqueue, operation, i, kernel->arguments.object[i], writes);
         }
 }
 
@@ -646,7 +648,7 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
     }
     for (uint32_t why = 0; operation && is_write(&enqueue->written) && why < SONDE_VALUE_MISSED_COUNT; why++)
         if (why ? enqueue->missed >> why & 1 : !enqueue->missed)
-            sonde_value_missed(operation, (enum sonde_value_missed)why, enqueue->twin ? SONDE_ENGINE_LLVM : SONDE_ENGINE_NONE);
+            sonde_value_missed(operation, (enum sonde_value_missed)why, sonde__cl_code_engine(enqueue));
 }
 
 void sonde__cl_values_check(cl_command_queue handle)

@@ -13,7 +13,7 @@ __managed__ int total;
 extern "C" __global__ void write_same(int *to)
 {
     INDEX;
-    to[i] = 7;
+    to[i] = 7; // LINE one store
 }
 
 extern "C" __global__ void write_half(int *to)
@@ -38,7 +38,7 @@ extern "C" __global__ void write_vector(int4 *to)
 extern "C" __global__ void write_bytes(unsigned char *to)
 {
     INDEX;
-    to[4 * i + 1] = i % 2;
+    to[4 * i + 1] = i % 2; // LINE store of bytes
 }
 
 extern "C" __global__ void write_mixed(int *to)

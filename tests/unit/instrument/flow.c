@@ -89,6 +89,44 @@ static void addresses_come_from_parameters(void **state)
             fail_msg("%s\nhas origins %s, not %s", cases[i].body, origins_of(cases[i].body), cases[i].origins);
 }
 
+/* "a.cu:7": where the kernel with this body writes through its first parameter; "several", "unknown", "nowhere". */
+static const char *written_at(const char *body)
+{
+    static char said[256];
+    struct sonde_ptx p;
+    struct sonde_ptx_flow flow;
+    const int bytes = snprintf(text, sizeof text, ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry k(\n%s\n)\n{\n%s%s\nret;\n}\n.file 1 \"a.cu\"\n.file 2 \"b.cu\"\n", PARAMETERS, FIRST, body);
+    assert_int_equal(sonde__ptx_read(&p, text, (size_t)bytes), 0);
+    assert_int_equal(sonde__ptx_flow(&p, &p.functions[0], &flow), 0);
+    assert_int_equal(flow.pointer_count, 1);
+    const struct sonde_ptx_pointer *first = &flow.pointers[0];
+    const struct sonde_ptx_span file = sonde__ptx_file(&p, first->file);
+    if (first->line)
+        snprintf(said, sizeof said, "%.*s:%u", (int)file.bytes, text + file.at, first->line);
+    else
+        snprintf(said, sizeof said, "%s", !first->grain ? "nowhere" : first->lines ? "several"
+                                                                                   : "unknown");
+    assert_int_equal(first->lines, first->grain && strcmp(said, "unknown") != 0);
+    sonde__ptx_flow_release(&flow);
+    sonde__ptx_release(&p);
+    return said;
+}
+
+static void lines_of_what_is_written(void **state)
+{
+    (void)state;
+#define WRITE "st.global.u32 [%rd2], %r1;\n"
+    assert_string_equal(written_at(".loc 1 7 0\n" WRITE), "a.cu:7");
+    assert_string_equal(written_at(".loc 1 6 0\nld.global.u32 %r1, [%rd2];\n.loc 1 7 0\n" WRITE ".loc 1 7 9\nred.global.add.u32 [%rd2+4], %r1;\n"), "a.cu:7");
+    assert_string_equal(written_at(".loc 1 7 0\n" WRITE ".loc 1 8 0\n" WRITE), "several");
+    assert_string_equal(written_at(".loc 1 7 0\n" WRITE ".loc 2 7 0\n" WRITE), "several");
+    assert_string_equal(written_at(".loc 1 7 0\n" WRITE ".loc 1 8 0\n" WRITE ".loc 1 7 0\n" WRITE), "several");
+    assert_string_equal(written_at(WRITE ".loc 1 8 0\n" WRITE), "several"); /* of one it is not known */
+    assert_string_equal(written_at(WRITE), "unknown");
+    assert_string_equal(written_at(".loc 1 7 0\nld.global.u32 %r1, [%rd2];"), "nowhere");
+#undef WRITE
+}
+
 static const char module[] = ".version 8.7\n.target sm_90\n.address_size 64\n.visible .global .align 4 .u32 steps = 5;\n"
                              ".const .align 4 .b8 table[64];\n.global .align 1 .b8 $str[4] = {37, 100, 10, 0};\n"
                              ".extern .shared .align 16 .b8 tile[];\n.extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);\n"
@@ -161,6 +199,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_come_from_parameters),
+        cmocka_unit_test(lines_of_what_is_written),
         cmocka_unit_test(variables_of_the_module),
         cmocka_unit_test(of_nvcc),
     };

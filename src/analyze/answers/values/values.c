@@ -15,7 +15,9 @@ struct builder {
     const struct sonde_measurement *m;
     const struct sonde_profile *profile;
     struct sonde_values *out;
-    struct sonde_map by_site, by_object, by_leaf, elements;
+    struct sonde_map by_site, by_object, by_leaf;
+    struct sonde_map elements; /* of objects, as what writes them says; */
+    struct sonde_map read_as;  /* of those of a site, as what reads them says */
 };
 
 static const struct sonde_row_value *rows_of(const struct sonde_process *p, uint32_t *count)
@@ -29,6 +31,13 @@ static const struct sonde_row_value *rows_of(const struct sonde_process *p, uint
 static uint64_t site_key(uint32_t kind, uint32_t node)
 {
     return ((uint64_t)kind << 32 | node) + 1;
+}
+
+static uint64_t site_key_of(const struct builder *b, uint32_t process, uint32_t object)
+{
+    const struct sonde_process *p = &b->m->processes[process];
+    const struct sonde_row_object *o = object && object < p->object_count ? &p->objects[object] : NULL;
+    return site_key(o ? o->kind : 0, o ? sonde_profile_locate(b->profile, process, o->node) : 0);
 }
 
 static struct sonde_value_site *site_of(struct builder *b, uint32_t process, uint32_t object)
@@ -64,11 +73,47 @@ static int learn_element(struct builder *b, uint32_t process, const struct sonde
     return sonde_map_put(&b->elements, key, row->element_bytes);
 }
 
-static struct sonde_value_redundant *redundant_of(struct sonde_value_site *site, uint32_t operation)
+/* The smallest elements that are loaded from the objects of each site. */
+static int learn_loads(struct builder *b)
+{
+    for (uint32_t i = 0; i < b->m->process_count; i++) {
+        const struct sonde_row_access *rows = b->m->processes[i].tables[SONDE_TABLE_ACCESS].rows;
+        for (uint32_t k = 1; k < b->m->processes[i].tables[SONDE_TABLE_ACCESS].count; k++) {
+            uint64_t known = UINT64_MAX;
+            if (!rows[k].node || !rows[k].object || rows[k].what != SONDE_ACCESS_LOAD || !rows[k].element_bytes || rows[k].element_bytes > 8)
+                continue;
+            const uint64_t site = site_key_of(b, i, rows[k].object);
+            sonde_map_get(&b->read_as, site, &known);
+            if (rows[k].element_bytes < known && sonde_map_put(&b->read_as, site, rows[k].element_bytes))
+                return SONDE_ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* Its own, of what writes the object, of what reads such objects; 0: nothing says it. */
+static uint64_t element_of(const struct builder *b, uint32_t process, const struct sonde_row_value *row)
+{
+    uint64_t bytes = row->element_bytes;
+    if (!bytes && !sonde_map_get(&b->elements, ((uint64_t)process << 32 | row->object) + 1, &bytes))
+        sonde_map_get(&b->read_as, site_key_of(b, process, row->object), &bytes);
+    return bytes;
+}
+
+/* NULL: it is not there. */
+static struct sonde_value_redundant *redundant_in(struct sonde_value_site *site, uint32_t operation)
 {
     for (size_t i = 0; i < site->redundant.count; i++)
         if (site->redundant.items[i].operation == operation)
             return &site->redundant.items[i];
+    return NULL;
+}
+
+static struct sonde_value_redundant *redundant_of(struct sonde_value_site *site, uint32_t operation)
+{
+    struct sonde_value_redundant *known = redundant_in(site, operation);
+    if (known)
+        return known;
     if (sonde_vector_push(&site->redundant, (struct sonde_value_redundant){.operation = operation, .exact = true}))
         return NULL;
     return &site->redundant.items[site->redundant.count - 1];
@@ -93,10 +138,10 @@ static int add_change(struct builder *b, uint32_t process, const struct sonde_ro
     if (may_be_read(row) || !row->elements1) /* it wrote nothing of it, or nothing that was written before */
         return 0;
     struct sonde_value_redundant *r = redundant_of(site, sonde_profile_locate(b->profile, process, row->node));
-    uint64_t bytes = row->element_bytes;
+    uint64_t bytes = element_of(b, process, row);
     if (!r)
         return SONDE_ENOMEM;
-    if (!bytes && !sonde_map_get(&b->elements, ((uint64_t)process << 32 | row->object) + 1, &bytes)) {
+    if (!bytes) {
         bytes = ELEMENT_ASSUMED;
         r->element_assumed = true;
     }
@@ -109,6 +154,21 @@ static int add_change(struct builder *b, uint32_t process, const struct sonde_ro
     r->unchanged += unchanged;
     r->unchanged_bytes += unchanged * bytes;
     return 0;
+}
+
+/* Where the code of an operation writes the objects of a site: a row of an access without elements. */
+static void add_line(struct builder *b, uint32_t process, const struct sonde_row_access *row)
+{
+    const char *file = row->file ? sonde_process_string(&b->m->processes[process], row->file) : NULL;
+    uint64_t at;
+    if (!sonde_map_get(&b->by_site, site_key_of(b, process, row->object), &at))
+        return;
+    struct sonde_value_redundant *r = redundant_in(&b->out->sites.items[at], sonde_profile_locate(b->profile, process, row->node));
+    if (!r)
+        return;
+    r->several_lines |= !file || !row->line || (r->file && (r->line != row->line || strcmp(r->file, file) != 0));
+    r->line = r->several_lines ? 0 : row->line;
+    r->file = r->several_lines ? NULL : file;
 }
 
 /* ---- accesses --------------------------------------------------------------------------------- */
@@ -196,7 +256,10 @@ static int add_accesses(struct builder *b)
         for (uint32_t k = 1; k < count && !rc; k++) {
             struct sonde_row_access row = rows[k];
             sonde_value_typing_read(&types, k, &row);
-            rc = add_access(b, i, &row);
+            if (row.node && !row.element_bytes)
+                add_line(b, i, &row);
+            else
+                rc = add_access(b, i, &row);
         }
         sonde_value_typing_fini(&types);
     }
@@ -415,6 +478,7 @@ static void builder_fini(struct builder *b)
     sonde_map_fini(&b->by_object);
     sonde_map_fini(&b->by_leaf);
     sonde_map_fini(&b->elements);
+    sonde_map_fini(&b->read_as);
 }
 
 int sonde_values_cover(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_values *out)
@@ -433,6 +497,7 @@ int sonde_values_compute(const struct sonde_measurement *m, const struct sonde_p
     read_mode(m, out);
     out->threshold = threshold;
     int rc = for_all(&b, learn_element, true);
+    rc = rc ? rc : learn_loads(&b);
     rc = rc ? rc : for_all(&b, add_change, true);
     rc = rc ? rc : for_all(&b, add_coverage, false);
     rc = rc ? rc : add_accesses(&b);

@@ -26,6 +26,9 @@ struct sonde_value_redundant {
     bool element_assumed;      /* of some objects no kernel says it */
     bool exact;                /* what it wrote is known, and nobody else wrote meanwhile */
     bool maybe;                /* of some, what they wrote is not known */
+    bool several_lines;        /* it writes them on several lines of its source, */
+    uint32_t line;             /* or on this one alone; 0: not known */
+    const char *file;          /* of that line; of the measurement */
     uint64_t operations;       /* one that wrote several objects counts for each */
     uint64_t elements, unchanged, unchanged_bytes;
 };

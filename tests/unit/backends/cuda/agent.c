@@ -251,6 +251,19 @@ void sonde_value_flow(uint32_t operation, uint32_t object, uint64_t bytes, unsig
     (void)operation, (void)object, (void)bytes, (void)how;
 }
 
+void sonde_value_written(uint32_t operation, uint32_t object, uint32_t file, uint32_t line)
+{
+    noted.line[noted.written++ % NOTED_MAX].operation = operation;
+    noted.line[(noted.written - 1) % NOTED_MAX].object = object;
+    noted.line[(noted.written - 1) % NOTED_MAX].file = file;
+    noted.line[(noted.written - 1) % NOTED_MAX].line = line;
+}
+
+void sonde_value_read(uint32_t operation, uint32_t object, uint32_t element_bytes)
+{
+    (void)operation, (void)object, (void)element_bytes;
+}
+
 void sonde_value_duplicate(uint32_t operation, uint32_t object, uint32_t other, uint64_t bytes)
 {
     (void)operation, (void)object, (void)other, (void)bytes;

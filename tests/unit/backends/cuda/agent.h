@@ -44,6 +44,10 @@ extern struct noted {
         enum sonde_engine engine;
     } missed[NOTED_MAX];
     struct sonde_value_change change[NOTED_MAX];
+    uint32_t written;
+    struct {
+        uint32_t operation, object, file, line;
+    } line[NOTED_MAX];
     uint32_t accesses;
     struct {
         struct sonde_value_access of;

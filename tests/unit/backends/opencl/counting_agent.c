@@ -500,6 +500,21 @@ void sonde_value_flow(uint32_t operation, uint32_t object, uint64_t bytes, unsig
     (void)how;
 }
 
+void sonde_value_written(uint32_t operation, uint32_t object, uint32_t file, uint32_t line)
+{
+    (void)operation;
+    (void)object;
+    (void)file;
+    (void)line;
+}
+
+void sonde_value_read(uint32_t operation, uint32_t object, uint32_t element_bytes)
+{
+    (void)operation;
+    (void)object;
+    (void)element_bytes;
+}
+
 void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
 {
     (void)operation;
