@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/answers/summary/caveats.h"
+#include "analyze/model/recorded.h"
 #include "base/number.h"
 #include "names.h"
 #include "view.h"
