@@ -389,6 +389,20 @@ class Bench:
                     f"frames {found['median']:.1f}, 95 % {found['p95']:.1f}, at most {found['most']:.1f} ({found['frames']:,})")
             shutil.rmtree(path)
 
+    def ranges(self):
+        """Blame and statistics of selected ranges, one after the other as the page asks for them (bench/ranges.c)."""
+        rounds = max(self.rounds, 5)
+        say(f"Views of a selected range in one session, 1,000,000 operations on 1,000 queues of 8 devices, 16 threads: median of {rounds} [least, most]")
+        layouts = {"call paths 24 deep, samples and waits": analyze.LIKE_A_PROGRAM, "call paths 2 deep, samples": ["--cpu", "199"]}
+        for name, more in layouts.items():
+            path = f"{self.work}/ranges.sonde"
+            run([f"{self.build}/tests/sonde-synth", "--operations", "1000000", "--lanes", "1000", "--threads", "16", "--devices", "8", *more, path])
+            say(f"  {name}")
+            for view in ("blame", "statistics"):
+                for line in run([f"{self.build}/bench/bench-ranges", path, view, str(rounds)]).splitlines():
+                    say(f"    {line}")
+            shutil.rmtree(path)
+
 
 def machine():
     cpu = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read())
@@ -396,7 +410,7 @@ def machine():
 
 
 def main():
-    sections = ["enqueue", "parts", "imitation", "samples", "own", "programs", "short", "lanes", "size", "analyze", "memory", "values", "viewer"]
+    sections = ["enqueue", "parts", "imitation", "samples", "own", "programs", "short", "lanes", "size", "analyze", "memory", "values", "viewer", "ranges"]
     parser = argparse.ArgumentParser(description="the figures of docs/performance.md")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--rounds", type=int, default=15)

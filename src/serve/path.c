@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyze/answers/critical/critical.h"
-#include "analyze/answers/lanes/statistics.h"
+#include "analyze/model/recorded.h"
 #include "base/map.h"
 #include "columns.h"
 #include "request.h"

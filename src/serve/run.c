@@ -6,7 +6,6 @@
  */
 #include <stdlib.h>
 
-#include "analyze/answers/lanes/statistics.h"
 #include "analyze/model/rank.h"
 #include "analyze/model/recorded.h"
 #include "analyze/trace/trace.h"

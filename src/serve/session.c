@@ -34,6 +34,8 @@ int sonde_session_open(const char *path, struct sonde_session **out, struct sond
         rc = sonde_query_prepare(&session->query, diag);
     if (!rc && sonde_timeline_create(session->query.m, session->query.profile, 0, &session->timeline))
         rc = sonde_diag_set(diag, SONDE_ENOMEM, path, "cannot open");
+    if (!rc && !(session->query.blame_basis = sonde_blame_basis_create(session->query.m, session->query.profile)))
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, path, "cannot open");
     if (rc)
         sonde_session_close(session);
     else
@@ -46,6 +48,7 @@ void sonde_session_close(struct sonde_session *session)
     if (!session)
         return;
     sonde_timeline_destroy(session->timeline);
+    sonde_blame_basis_destroy(session->query.blame_basis);
     sonde_query_fini(&session->query);
     sonde_text_fini(&session->word);
     free(session->path);

@@ -14,7 +14,7 @@
 
 #include <jansson.h>
 
-#include "analyze/answers/lanes/statistics.h"
+#include "analyze/model/recorded.h"
 #include "columns.h"
 #include "request.h"
 

@@ -1,4 +1,4 @@
-/* blame.c - the view `blame`: which CPU code ran while the devices were idle.
+/* blame.c - the view `blame`: which CPU code ran while the devices were idle, in the run or a time window of it.
  *
  * docs/blame.md says how each number is computed. Shares are those of the idle
  * time; idle time in which no thread was active, and such of which no context is
@@ -51,7 +51,7 @@ static const struct sonde_view_column routine_columns[] = {
     {"waiting_ns", "waiting", SONDE_CELL_TIME, 0, 2, "its blame in API calls that wait for the device"},
     {"computing_ns", "computing", SONDE_CELL_TIME, 0, 3, "its blame anywhere else"},
     {NULL, "basis", SONDE_CELL_TEXT, 0, 4, "how most of its call paths are known; with the standard error if above 0.5 %"},
-    {NULL, "routine", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0,
+    {"label", "routine", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0,
      "function or API call; in parentheses, idle time without a routine"},
     {NULL, "where", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 1,
      "the place in user code with most of it, innermost frame first, and the number of places"},
@@ -81,7 +81,7 @@ static const struct sonde_view_column scope_columns[] = {
     {"device", NULL, SONDE_CELL_ID, 0, 0, "number of the device; null: all devices together (none busy)"},
     {"name", "Device", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0,
      "a device, all devices of a process (none busy), or all processes"},
-    {"range_ns", NULL, SONDE_CELL_TIME, 0, 0, "wall time of the process, excluding time with recording off"},
+    {"range_ns", NULL, SONDE_CELL_TIME, 0, 0, "wall time of the process in the time window, excluding time with recording off"},
     {"paused_ns", NULL, SONDE_CELL_TIME, 0, 0, "time with recording off: not included in any other number"},
     {"idle_ns", "idle", SONDE_CELL_TIME, 0, 0, "time in which no operation ran"},
     {NULL, "% of run", SONDE_CELL_SHARE, 0, 2, "idle time as % of range_ns"},
@@ -89,11 +89,11 @@ static const struct sonde_view_column scope_columns[] = {
     {NULL, "computing", SONDE_CELL_SHARE, 0, 0, "% of the idle time with blame anywhere else"},
     {NULL, "no thread", SONDE_CELL_SHARE, 0, 1, "% of the idle time with no thread active"},
     {NULL, "start-up", SONDE_CELL_SHARE, 0, 1, "% of the idle time before the first API call, if the program's start is known"},
-    {"intervals", "intervals", SONDE_CELL_COUNT, 0, 4, "number of idle intervals"},
+    {"intervals", "intervals", SONDE_CELL_COUNT, 0, 4, "number of idle intervals, as cut by the time window"},
     {NULL, "longest", SONDE_CELL_TIME, 0, 3, "longest idle interval"},
     {"longest_ns", NULL, SONDE_CELL_TIME, 0, 0, "longest idle interval; 0: none"},
     {"before_ns", NULL, SONDE_CELL_TIME, 0, 0, "idle time in start-up, before the first API call"},
-    {"before_cpu_ns", NULL, SONDE_CELL_TIME, 0, 0, "CPU time of the process in start-up"},
+    {"before_cpu_ns", NULL, SONDE_CELL_TIME, 0, 0, "CPU time of the process in start-up; null: unknown, as where the time window has only a part of it"},
     {"no_thread_ns", NULL, SONDE_CELL_TIME, 0, 0, "idle time with no thread active"},
     {"waiting_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame in API calls that wait for the device"},
     {"computing_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame anywhere else"},
@@ -117,10 +117,13 @@ static const struct sonde_view_column rule_columns[] = {
 static const struct sonde_view_columns rules = SONDE_VIEW_COLUMNS("processes_by_rule", rule_columns);
 
 static const struct sonde_view_column columns[] = {
+    {"from_ns", NULL, SONDE_CELL_TIME, 0, 0, "begin of the time window, since the start of the run"},
+    {"to_ns", NULL, SONDE_CELL_TIME, 0, 0, "end of the time window; null: the length of the run is unknown"},
+    {"depth", NULL, SONDE_CELL_COUNT, 0, 0, "number of outermost frames considered; null: all"},
     {"traced", NULL, SONDE_CELL_BOOLEAN, 0, 0, "false: no trace, and nothing is known"},
     {"processes_by_rule", NULL, SONDE_CELL_OBJECT, 0, 0,
      "number of processes by the rule that says when a thread is active", .of = &rules},
-    {"untimed_operations", NULL, SONDE_CELL_COUNT, 0, 0, "operations without valid times, not included in busy time"},
+    {"untimed_operations", NULL, SONDE_CELL_COUNT, 0, 0, "operations of the whole run without valid times, not included in busy time"},
     {"scopes", NULL, SONDE_CELL_LIST, 0, 0,
      "all processes; then each process, all devices together and each of several", .of = &scopes},
 };
@@ -461,24 +464,44 @@ static void say_rules(struct sonde_view_data *out, const struct sonde_blame *bla
 /* ---- the view ------------------------------------------------------------------------------------ */
 
 /* Nothing to say about idle time: why. NULL: there is something. */
-static const char *reason_for_nothing(const struct sonde_blame *blame)
+static const char *reason_for_nothing(const struct sonde_blame *blame, bool window)
 {
     if (!blame->traced)
         return "recorded with --profile: idle times are unknown; blame needs --trace";
-    return blame->scopes.count < 2 ? "no operation has device times: idle times are unknown" : NULL;
+    if (blame->scopes.count < 2)
+        return window ? "no process with device times ran in the time window" : "no operation has device times: idle times are unknown";
+    return NULL;
 }
 
 /* Returns the table of scopes, which has no rows yet. */
-static struct sonde_view_table *whole_row(struct sonde_view_data *out, const struct sonde_blame *blame)
+static struct sonde_view_table *whole_row(struct sonde_view_data *out, const struct sonde_query *q, const struct sonde_query_window *window,
+                                          const struct sonde_blame *blame)
 {
     struct sonde_view_table *t = sonde_view_table(out, &whole);
     out->root = t;
+    sonde_cell_int(t, true, window->from_ns);
+    sonde_cell_int(t, window->to_ns, window->to_ns);
+    sonde_cell_int(t, q->range.depth, q->range.depth);
     sonde_cell_boolean(t, blame->traced);
     struct sonde_view_table *by_rule = sonde_cell_object(t);
     for (int i = 0; i < SONDE_BLAME_RULES; i++)
         sonde_cell_int(by_rule, true, blame->rules[i]);
     sonde_cell_int(t, true, blame->untimed);
     return sonde_cell_list(t);
+}
+
+/* What was asked for, where that is not simply the run. */
+static void say_what(struct sonde_view_data *out, const struct sonde_query *q, const struct sonde_query_window *window, bool windowed)
+{
+    char from[SONDE_NUMBER_MAX], to[SONDE_NUMBER_MAX];
+    struct sonde_text line = {0};
+    if (windowed)
+        sonde_text_format(&line, "%s to %s", sonde_number_time(from, (double)window->from_ns), sonde_number_time(to, (double)window->to_ns));
+    if (q->range.depth)
+        sonde_text_format(&line, "%sdepth %u", windowed ? " · " : "", q->range.depth);
+    if (line.length)
+        sonde_view_say(out, false, "%s", sonde_text_get(&line));
+    sonde_text_fini(&line);
 }
 
 /* For people: the devices, then routines and contexts of the first scope. */
@@ -502,18 +525,34 @@ static int show(const struct sonde_query *q, const struct sonde_view_table *devi
     return rc;
 }
 
+static int compute(const struct sonde_query *q, bool windowed, struct sonde_query_window *window, struct sonde_blame *blame,
+                   struct sonde_diag *diag)
+{
+    struct sonde_diag unknown; /* a run without a length has no empty windows, as long as none is asked for */
+    int rc = sonde_query_window(q, true, window, windowed ? diag : &unknown);
+    rc = rc && windowed ? rc : sonde_query_blame(q, windowed ? window : NULL, blame, diag);
+    if (!rc && sonde_blame_cut(blame, q->profile, q->range.depth))
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot compute the blame of");
+    return rc;
+}
+
 static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
 {
+    const bool windowed = q->range.from.given || q->range.to.given;
     struct sonde_blame blame = {0};
-    int rc = sonde_query_blame(q, &blame, diag);
-    const char *nothing = reason_for_nothing(&blame);
-    struct sonde_view_table *devices = whole_row(out, &blame);
+    struct sonde_query_window window;
+    int rc = compute(q, windowed, &window, &blame, diag);
+    const char *nothing = reason_for_nothing(&blame, windowed);
+    struct sonde_view_table *devices = whole_row(out, q, &window, &blame);
     if (!rc && !nothing)
         rc = scope_rows(devices, q, &blame, diag);
-    if (!rc && !q->complete && nothing)
-        sonde_view_say(out, false, "%s", nothing);
-    else if (!rc && !q->complete)
-        rc = show(q, devices, &blame, out, diag);
+    if (!rc && !q->complete) {
+        say_what(out, q, &window, windowed);
+        if (nothing)
+            sonde_view_say(out, false, "%s", nothing);
+        else
+            rc = show(q, devices, &blame, out, diag);
+    }
     sonde_blame_fini(&blame);
     return rc;
 }
@@ -523,7 +562,7 @@ const struct sonde_view sonde_view_blame = {
     .summary = "CPU code that ran while the devices were idle",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&whole, &scopes, &routines, &tree, NULL},
-    .options = (const char *const[]){"min-percent", NULL},
+    .options = (const char *const[]){"min-percent", "depth", "from", "to", NULL},
     .caveats = SONDE_CAVEAT_ALL & ~(SONDE_CAVEAT_LANES | SONDE_CAVEAT_LIBRARIES),
     .needs_operations = true,
     .make = make,

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "analyze/answers/lanes/statistics.h"
+#include "analyze/model/recorded.h"
 #include "analyze/trace/trace.h"
 #include "base/number.h"
 #include "names.h"

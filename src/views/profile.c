@@ -143,7 +143,7 @@ static int add_sync(const struct sonde_query *q, struct wanted *w, struct sonde_
 static int add_blame(const struct sonde_query *q, struct wanted *w, struct sonde_diag *diag)
 {
     struct sonde_blame blame = {0};
-    int rc = sonde_query_blame(q, &blame, diag);
+    int rc = sonde_query_blame(q, NULL, &blame, diag);
     if (!rc && blame.scopes.count) {
         const struct sonde_blame_scope *all = &blame.scopes.items[0];
         w->blame = calloc(q->profile->nodes.count, sizeof *w->blame);

@@ -23,9 +23,9 @@ struct sonde_query_time {
     double percent;
 }; /* since the run began; relative: percent of it */
 
-struct sonde_query_range { /* what is asked of the view statistics alone; zeroed: nothing, and it is the whole run */
+struct sonde_query_range { /* what is asked of the views statistics and blame alone; zeroed: nothing, and it is the whole run */
     struct sonde_query_time from, to;
-    const char *lanes;       /* as --lane names them, separated by commas; NULL: all */
+    const char *lanes;       /* statistics: as --lane names them, separated by commas; NULL: all */
     uint32_t depth;          /* frames of a context from the outermost on; 0 = all */
 };
 
@@ -57,6 +57,7 @@ struct sonde_query {
     struct sonde_measurement *m;
     struct sonde_profile *profile;
     struct sonde_totals totals;
+    struct sonde_blame_basis *blame_basis; /* who answers many questions keeps one, and gives it back; NULL: nothing is kept */
     SONDE_VECTOR(const char *) modules; /* paths of all that frames are in: names.c shortens them */
     const char *path;        /* of the measurement, for messages */
     bool complete;           /* for programs: also what no terminal shows, and nothing that only it shows */
@@ -76,9 +77,15 @@ struct sonde_query {
 int sonde_query_prepare(struct sonde_query *q, struct sonde_diag *diag);
 void sonde_query_fini(struct sonde_query *q);
 
-/* Idleness blame of the whole measurement; reads the trace. 0, or a negative code with `diag`; sonde_blame_fini in either
- * case. */
-int sonde_query_blame(const struct sonde_query *q, struct sonde_blame *blame, struct sonde_diag *diag);
+/* The window of time that was asked for, or the whole run. */
+struct sonde_query_window { uint64_t from_ns, to_ns, length_ns; }; /* since the run began; length_ns: of the run */
+/* `within`: only as far as it lies in the run. 0, or SONDE_EINVALID with `diag`: it is empty. */
+int sonde_query_window(const struct sonde_query *q, bool within, struct sonde_query_window *out, struct sonde_diag *diag);
+
+/* Idleness blame in a window (within the run), or (NULL) of the whole measurement; reads the trace. 0, or a negative code with
+ * `diag`; sonde_blame_fini in either case. */
+int sonde_query_blame(const struct sonde_query *q, const struct sonde_query_window *window, struct sonde_blame *blame,
+                      struct sonde_diag *diag);
 
 /* Rows to show of `all`. */
 static inline size_t sonde_query_rows(const struct sonde_query *q, size_t all)

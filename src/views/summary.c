@@ -460,7 +460,7 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 {
     struct sonde_blame blame = {0};
     struct sonde_view_table *t = sonde_view_table(out, &summary);
-    int rc = q->complete || q->totals.devices.count ? sonde_query_blame(q, &blame, diag) : 0;
+    int rc = q->complete || q->totals.devices.count ? sonde_query_blame(q, NULL, &blame, diag) : 0;
     out->root = t;
     if (!rc)
         rc = fill(t, q, &blame, diag);

@@ -21,6 +21,7 @@
 #include "analyze/answers/lanes/overlap.h"
 #include "analyze/answers/lanes/statistics.h"
 #include "analyze/answers/timeline/timeline.h"
+#include "analyze/model/recorded.h"
 #include "analyze/model/totals.h"
 #include "analyze/metrics/profile_rows.h"
 
@@ -109,6 +110,25 @@ static void shapes(const struct sonde_measurement *m, const struct sonde_profile
     }
 }
 
+/* Ranges of the run one after the other, some of them at a depth. */
+static void blame_of_ranges(const struct sonde_measurement *m, const struct sonde_profile *profile)
+{
+    struct sonde_blame_basis *basis = sonde_blame_basis_create(m, profile);
+    uint64_t begin, end;
+    sonde_run_range(m, &begin, &end);
+    const uint64_t step = end > begin ? (end - begin) / 3 : 1000;
+    for (uint64_t i = 0; i < 4; i++) {
+        const struct sonde_blame_options options = {.from_ns = i * step, .to_ns = (i + 1) * step, .basis = basis, .threads = 1};
+        struct sonde_blame blame = {0};
+        (void)sonde_blame_compute(m, profile, &options, &blame);
+        (void)sonde_blame_cut(&blame, profile, (uint32_t)i);
+        for (size_t k = 0; k < blame.scopes.count; k++)
+            require(blame.scopes.items[k].range_ns >= 0 && blame.scopes.items[k].idle_ns >= 0);
+        sonde_blame_fini(&blame);
+    }
+    sonde_blame_basis_destroy(basis);
+}
+
 static void traces(const struct sonde_measurement *m, const struct sonde_profile *profile)
 {
     struct sonde_lanes lanes = {0};
@@ -123,6 +143,7 @@ static void traces(const struct sonde_measurement *m, const struct sonde_profile
     const struct sonde_statistics_config config = {0};
     (void)sonde_lanes_compute(m, NULL, &lanes);
     (void)sonde_blame_compute(m, profile, &once, &blame);
+    blame_of_ranges(m, profile);
     (void)sonde_critical_compute(m, profile, &options, NULL, &critical);
     (void)sonde_overlap_compute(m, 0, NULL, &overlaps);
     (void)sonde_statistics_compute(m, profile, &config, &statistics, &diag);

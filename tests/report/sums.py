@@ -127,6 +127,33 @@ def blame(value, trace):
             yield check(f"blame of {scope['name']}: idle is what is not busy by the trace", scope["idle_ns"], scope["range_ns"] - busy, 1)
 
 
+CUT = "37.5%"
+PIECES = [f"blame --to {CUT}", f"blame --from {CUT}"]
+ADD_UP = "range_ns paused_ns idle_ns before_ns no_thread_ns waiting_ns computing_ns".split() + SOURCES
+
+
+def blame_pieces(whole, *pieces):
+    """What two windows of the run have is what the run has, routine by routine; numbers are rounded to nanoseconds."""
+    if whole["to_ns"]:
+        yield check("blame: one window begins where the other ends", [pieces[0]["from_ns"], pieces[0]["to_ns"], pieces[1]["to_ns"]],
+                    [0, pieces[1]["from_ns"], whole["to_ns"]])
+    for scope in whole["scopes"]:
+        parts = [part for piece in pieces for part in piece["scopes"] if (part["process"], part["device"]) == (scope["process"], scope["device"])]
+        at = f"blame of {scope['name']} in two windows: "
+        for name in ADD_UP:
+            yield check(at + name, sum(part[name] for part in parts), scope[name], 2)
+        kept, found = blame_by_label([scope]), blame_by_label(parts)
+        lost = [label for label in kept.keys() | found.keys() if abs(kept.get(label, 0) - found.get(label, 0)) > 2 * len(scope["routines"]) + 2]
+        yield check(at + "routines", lost, [])
+
+
+def blame_by_label(scopes):
+    sums = {}
+    for routine in (routine for scope in scopes for routine in scope["routines"]):
+        sums[routine["label"]] = sums.get(routine["label"], 0) + blamed(routine)
+    return sums
+
+
 def verdict(value):
     """What the run waited for is all of it."""
     if value["verdict"]:
@@ -297,6 +324,8 @@ def verdicts(ask, export):
         return
     yield from overlap(ask("overlap"), trace)
     yield from blame(ask("blame"), trace)
+    if ask("blame")["to_ns"]:  # of a run whose length is not known there are no parts
+        yield from blame_pieces(ask("blame"), *map(ask, PIECES))
     yield from verdict(ask("summary"))
     yield from idle_for(ask("summary"), ask("blame"))
     yield from objects(ask("profile --by object"))

@@ -18,6 +18,7 @@ WRONG = [("profile", "rows", 0, "inclusive", "api"), ("profile", "rows", -1, "ex
          ("memory", "spaces", 0, "sites", 0, "idle_before_byte_s"), ("memory", "spaces", 0, "series", "other", -1),
          ("overlap", "devices", 0, "compute_ns"), ("overlap", "devices", 0, "copies", "hidden_ns"),
          ("blame", "scopes", 1, "idle_ns"), ("blame", "scopes", 0, "routines", 0, "computing_ns"),
+         (sums.PIECES[0], "scopes", 1, "idle_ns"), (sums.PIECES[1], "scopes", 1, "routines", 0, "computing_ns"), (sums.PIECES[1], "from_ns"),
          ("critical", 0, "composition", "kernel", "ns"), ("critical", 0, "end_ns"), ("statistics", "rows", 0, "queue_ns"),
          ("summary", "verdict", "parts", 0, "ns"), ("summary", "devices", 0, "idle_for", 0, "ns"),
          ("profile --by object", "rows", 0, "inclusive", "gpu")]

@@ -117,6 +117,24 @@ class Requests(cli.Case):
             for a, b in zip(alone * 4, self.ask(path, *requests * 4, threads=8)):
                 self.assertEqual((a.status, a.bytes), (b.status, b.bytes))
 
+    def test_ranges_of_blame_one_after_the_other(self):
+        """A session keeps what they share; in any order, and several at once, each is what `sonde report` says of it alone."""
+        path = self.path("synth.sonde")
+        subprocess.run([SYNTH, "--operations", "20000", "--lanes", "40", "--threads", "8", "--processes", "3", "--cpu", "500", "--compute", "100000", path],
+                       check=True, stdout=subprocess.DEVNULL)
+        length = self.one(path, "run")["length_ns"]
+        chance, cases = random.Random(1), [[]]
+        for _ in range(12):
+            from_ns, to_ns = sorted(chance.sample(range(length), 2))
+            cases.append([("from", f"{from_ns}ns"), ("to", f"{to_ns}ns"), *([("depth", str(chance.randrange(1, 4)))] if chance.random() < .5 else [])])
+        expected = [self.ok("report", path, *asking.arguments("blame", options)).out.encode() for options in cases]
+        for seed in range(3):
+            order = random.Random(seed).sample(range(len(cases)), len(cases))
+            answers = self.ask(path, *(asking.request("blame", cases[i]) for i in order), threads=None if not seed else 8)
+            for i, answer in zip(order, answers):
+                self.assertEqual((answer.status, answer.bytes), (200, expected[i]), cases[i])
+        self.assertEqual(len(set(expected)), len(cases))
+
     # ---- what there is ----------------------------------------------------------------------------------------------------
 
     def test_views_say_what_their_json_holds(self):
@@ -153,6 +171,7 @@ class Requests(cli.Case):
         names = lambda view: [option["name"] for option in views[view]["options"]]
         self.assertEqual(names("kernels"), ["min-percent", "limit"])
         self.assertEqual(names("statistics"), ["min-percent", "limit", "depth", "from", "to", "lane"])
+        self.assertEqual(names("blame"), ["min-percent", "limit", "depth", "from", "to"])
         by = next(option for option in views["profile"]["options"] if option["name"] == "by")
         self.assertEqual((by["type"], by["choices"]), ("choice", ["line", "function", "module", "kernel", "object"]))
         usage = self.ok("report", "--help").out
@@ -452,6 +471,10 @@ class Requests(cli.Case):
         (b"view/profile?derive=each=gpu/", 400, "derive", "each=gpu/"), (b"view/profile?sort=gpu:more", 400, "sort", ":incl or :excl"),
         (b"view/profile?root=nowhere", 404, None, "nowhere"), (b"view/statistics?from=soon", 400, "from", "from needs a time since the start"),
         (b"view/statistics?from=90%25&to=10%25", 400, None, "empty"), (b"view/statistics?lane=none", 404, None, "none"),
+        (b"view/blame?from=90%25&to=10%25", 400, None, "empty"), (b"view/blame?from=1h", 400, None, "empty"), (b"view/blame?to=0ns", 400, None, "empty"),
+        (b"view/blame?to=soon", 400, "to", "to needs a time since the start"), (b"view/blame?from=-5ns", 400, "from", "-5ns"),
+        (b"view/blame?from=101%25", 400, "from", "from needs a time"), (b"view/blame?lane=1", 400, "lane", "lane is for the view statistics, not for blame"),
+        (b"view/blame?depth=0", 400, "depth", "between 1 and"),
         (b"view/kernels?limit=%", 400, None, "two hexadecimal digits"), (b"view/kernels?limit=%3", 400, None, "two hexadecimal digits"),
         (b"view/kernels?limit=%zz", 400, None, "two hexadecimal digits"), (b"view/%", 400, None, "two hexadecimal digits"), (b"%4", 400, None, "two hexadecimal digits"),
         (b"view/kernels?%=3", 400, None, "two hexadecimal digits"), (b"view/kernels%00", 400, None, "zero"), (b"find?text=a%00b", 400, None, "zero"),

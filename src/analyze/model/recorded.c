@@ -10,6 +10,24 @@ uint64_t sonde_process_begin(const struct sonde_process *p)
     return p->header.exec_ns && p->header.exec_ns < p->header.start_ns ? p->header.exec_ns : p->header.start_ns;
 }
 
+void sonde_run_range(const struct sonde_measurement *m, uint64_t *begin_ns, uint64_t *end_ns)
+{
+    *begin_ns = UINT64_MAX;
+    *end_ns = 0;
+    for (uint32_t i = 0; i < m->process_count; i++) {
+        const struct sonde_process *p = &m->processes[i];
+        uint64_t begin = sonde_process_begin(p) + p->header.wall_offset_ns, end = p->header.stop_ns + p->header.wall_offset_ns;
+        *begin_ns = begin < *begin_ns ? begin : *begin_ns;
+        *end_ns = end > *end_ns ? end : *end_ns;
+    }
+}
+
+uint64_t sonde_process_instant(const struct sonde_process *p, uint64_t run_begin_ns, uint64_t at_ns)
+{
+    const uint64_t wall_ns = at_ns > UINT64_MAX - run_begin_ns ? UINT64_MAX : run_begin_ns + at_ns;
+    return wall_ns > p->header.wall_offset_ns ? wall_ns - p->header.wall_offset_ns : 0;
+}
+
 static void find_life(const struct sonde_process *p, struct sonde_recorded *r)
 {
     const bool known = p->header.stop_ns > p->header.start_ns; /* else a header that was lost */
@@ -92,6 +110,31 @@ int sonde_recorded_compute(const struct sonde_measurement *m, const struct sonde
     int rc = p->pause_count > 1 ? stored_pauses(p, out) : options_pauses(m, p, out);
     if (!rc)
         tidy(out);
+    return rc;
+}
+
+static uint64_t clamp(uint64_t at_ns, uint64_t from_ns, uint64_t to_ns)
+{
+    return at_ns < from_ns ? from_ns : (at_ns > to_ns ? to_ns : at_ns);
+}
+
+int sonde_recorded_clip(const struct sonde_recorded *r, uint64_t from_ns, uint64_t to_ns, struct sonde_recorded *out)
+{
+    int rc = 0;
+    *out = (struct sonde_recorded){
+        .begin_ns = clamp(r->begin_ns, from_ns, to_ns),
+        .start_ns = clamp(r->start_ns, from_ns, to_ns),
+        .end_ns = clamp(r->end_ns, from_ns, to_ns),
+        .before_cpu_ns = from_ns <= r->begin_ns && r->start_ns <= to_ns ? r->before_cpu_ns : 0,
+    };
+    for (size_t i = sonde_recorded_pause(r, from_ns); i < r->pauses.count && !rc; i++) {
+        const struct sonde_pause *whole = &r->pauses.items[i];
+        const struct sonde_pause pause = {clamp(whole->from_ns, from_ns, to_ns), clamp(whole->to_ns, from_ns, to_ns)};
+        if (pause.from_ns >= pause.to_ns)
+            break;
+        rc = sonde_vector_push(&out->pauses, pause);
+        out->paused_ns += pause.to_ns - pause.from_ns;
+    }
     return rc;
 }
 

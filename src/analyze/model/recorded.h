@@ -37,7 +37,16 @@ size_t sonde_recorded_pause(const struct sonde_recorded *recorded, uint64_t at_n
 void sonde_recorded_divide(const struct sonde_recorded *recorded, uint64_t from_ns, uint64_t to_ns,
                            void (*part)(void *user, uint64_t from_ns, uint64_t to_ns, bool paused), void *user);
 
+/* What of it lies in [from_ns, to_ns), which may be nothing: begin_ns and end_ns are the same then. How much CPU time was used in
+ * a part of the start-up is not known. 0 or SONDE_ENOMEM; fini of `out` in either case. */
+int sonde_recorded_clip(const struct sonde_recorded *recorded, uint64_t from_ns, uint64_t to_ns, struct sonde_recorded *out);
+
 /* When the program began, on the process's axis, as far as it is known. */
 uint64_t sonde_process_begin(const struct sonde_process *p);
+
+/* When the first process began and the last one ended, on the wall clock (hosts have axes of their own). */
+void sonde_run_range(const struct sonde_measurement *m, uint64_t *begin_ns, uint64_t *end_ns);
+/* `at_ns` after the run began, on the process's axis; 0 where that lies before it. */
+uint64_t sonde_process_instant(const struct sonde_process *p, uint64_t run_begin_ns, uint64_t at_ns);
 
 #endif

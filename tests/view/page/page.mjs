@@ -161,8 +161,8 @@ class Tour {
     return JSON.parse(ask(options.ask, this.path, request).bytes);
   }
 
-  report(view) {
-    return JSON.parse(spawnSync(options.sonde, ["report", this.path, view, "--json"], { encoding: "utf8", maxBuffer: 1 << 30 }).stdout);
+  report(view, ...more) {
+    return JSON.parse(spawnSync(options.sonde, ["report", this.path, view, "--json", ...more], { encoding: "utf8", maxBuffer: 1 << 30 }).stdout);
   }
 
   rows() {
@@ -199,6 +199,63 @@ class Tour {
     check(`kernels: names and counts of sonde report --json`, all.length > 0 && missing.length === 0, JSON.stringify(missing.map(({ name, count }) => [name, count])));
   }
 
+  /** Of the range in the address, or what is on screen: the panel follows that some time later. */
+  async blamePanel(what, { from, to }, ...more) {
+    const answer = this.report("blame", "--from", `${from}ns`, "--to", `${to}ns`, ...more);
+    const scopes = answer.scopes.filter(({ process }) => process !== null), rest = ["before_ns", "no_thread_ns", "uncovered_ns"];
+    const scope = new Set(scopes.map(({ process }) => process)).size > 1 ? answer.scopes[0] : scopes[0];
+    const expected = [
+      ...scope.routines.slice(0, 200).map(({ waiting_ns, computing_ns, place }) => ({ ns: waiting_ns + computing_ns, text: place })),
+      ...rest.map((name) => ({ ns: scope[name], text: "" })).filter(({ ns }) => ns > 0),
+    ];
+    let wrong = "nothing";
+    for (let i = 0; i < 40 && wrong; i++) {
+      await this.watch.settled();
+      const rows = await this.page.$$eval("#tl-panel tbody tr", (found) => found.map((row) => [...row.cells].map((cell) => cell.textContent)));
+      const caption = (await this.page.$$eval("#tl-panel caption", (found) => found.map((one) => one.textContent)))[0] ?? "";
+      const [, idle, intervals] = /^Idle for (.*?) in ([\d,]+) interval/.exec(caption) ?? [];
+      const odd = rows.find((row, k) => !expected[k] || !isTime(row[1], expected[k].ns) || !isShare(row[0], expected[k].ns / scope.idle_ns) || !plain(row[2]).includes(plain(expected[k].text)));
+      wrong = !idle || !isTime(idle, scope.idle_ns) || intervals.replaceAll(",", "") !== String(scope.intervals) ? caption
+        : rows.length !== expected.length ? `${rows.length} rows of ${expected.length}` : odd ? JSON.stringify(odd) : "";
+    }
+    check(`blame ${what}: what sonde report blame --json has`, expected.length > 0 && !wrong, wrong);
+    return scope;
+  }
+
+  async blame() {
+    const { length_ns } = this.asked("run"), at = (part) => Math.floor(length_ns * part), seen = [];
+    for (const [from, to] of [[at(0), at(0.6)], [at(0.3), at(0.9)]]) {
+      await this.open(`${this.base}#/timeline?panel=blame&t0=${from}&t1=${to}`);
+      seen.push(await this.blamePanel("of what is on screen", { from, to }));
+    }
+    check("blame: it is another one in another range", JSON.stringify(seen[0]) !== JSON.stringify(seen[1]));
+    const [from, to] = [at(0.25), at(0.75)];
+    await this.open(`${this.base}#/timeline?panel=blame&from=${from}&to=${to}`);
+    await this.blamePanel("of a range", { from, to });
+    await this.open(`${this.base}#/timeline?panel=blame&from=${from}&to=${to}&depth=1`);
+    await this.blamePanel("at a depth", { from, to }, "--depth", "1");
+    await this.open(`${this.base}#/timeline?panel=blame`);
+    const box = await this.page.locator("#tl-panel").boundingBox(), y = 500, [x0, x1] = [box.x - 500, box.x - 300];
+    await this.page.mouse.move(x0, y);
+    await this.page.keyboard.down("Shift");
+    await this.page.mouse.down();
+    await this.page.mouse.move((x0 + x1) / 2, y, { steps: 5 });
+    await this.watch.settled();
+    await this.page.mouse.move(x1, y, { steps: 5 });
+    await this.page.mouse.up();
+    await this.page.keyboard.up("Shift");
+    await this.watch.settled();
+    const dragged = new URLSearchParams(new URL(this.page.url()).hash.split("?")[1]), number = (name) => Number(dragged.get(name));
+    check("blame: dragging selects a range", number("to") > number("from"), this.page.url());
+    await this.blamePanel("of a range that was dragged", { from: Math.floor(number("from")), to: Math.ceil(number("to")) });
+    const routine = this.page.locator("#tl-panel tbody button").first();
+    await routine.click();
+    await this.watch.settled();
+    const lit = new URLSearchParams(new URL(this.page.url()).hash.split("?")[1]).get("routine");
+    check("blame: a click highlights the routine", lit && (await routine.getAttribute("aria-pressed")) === "true" && this.asked(`find?text=${encodeURIComponent(lit)}&limit=1000`).hits.some(({ label }) => label === lit), lit);
+    this.nothingWrong("blame, by numbers");
+  }
+
   async values() {
     await this.show("values");
     const { objects, coverage, graph } = this.report("values"), rows = (await this.rows()).map((row) => row.map(plain));
@@ -227,6 +284,21 @@ class Tour {
   }
 }
 
+/** Is it that number, as far as its digits go? */
+function isNumber(text, units, wanted) {
+  const [, digits, unit] = /^([\d.]+) (\S+)/.exec(text) ?? [], one = units[unit];
+  if (!one) return false;
+  return Math.abs(Number(digits) - wanted / one) <= 0.5001 * 10 ** -(digits.split(".")[1]?.length ?? 0);
+}
+
+function isTime(text, ns) {
+  return isNumber(text, { ns: 1, µs: 1e3, ms: 1e6, s: 1e9 }, ns);
+}
+
+function isShare(text, share) {
+  return text === "<0.1 %" ? share > 0 && share < 0.0005 : isNumber(text, { "%": 0.01 }, share);
+}
+
 /** Each of the words is in a cell, in their order. */
 function inOrder(words, cells) {
   let at = 0;
@@ -252,6 +324,7 @@ async function tour(browser, axe, name, measurement) {
     for (const shown of pages) await it.visit(shown, THOROUGH.includes(name));
     for (const view of it.asked("views")) if (!view.hidden) await it.view(view.name);
     if (name === "recorded" || name === "cuda") await it.kernels();
+    if (name === "recorded" || name === "cuda" || name === "sampled") await it.blame();
     if (name === "recorded" && pages.includes("values")) await it.values();
     if (name === "names") await names(it);
   } finally {

@@ -1,4 +1,4 @@
-/* blame.c - the sweep over a process, window by window, and what it adds up to.
+/* blame.c - the sweep over a process or a range of it, window by window, and what it adds up to.
  *
  * docs/developers/views.md, "Blame", argues the algorithm. In short: in each window, what the operations of
  * each device leave is its idle time; the threads' segments say
@@ -12,10 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/model/api.h"
-#include "analyze/samples/between.h"
 #include "analyze/samples/device_code.h"
-#include "base/parallel.h"
 #include "run.h"
 
 /* ---- contexts of the tree ------------------------------------------------------------------ */
@@ -28,28 +25,6 @@ static uint32_t locate(const struct sonde__blame_run *run, struct sonde__blame_p
     return cached->node;
 }
 
-/* The code that made an API call. */
-static uint32_t caller_of(const struct sonde__blame_tree *tree, uint32_t node)
-{
-    return tree->profile->nodes.items[node].kind == SONDE_FRAME_API ? tree->parents[node] : node;
-}
-
-void sonde__blame_join_trunk(const struct sonde__blame_tree *tree, struct sonde__blame_trunk *trunk, const struct sonde__blame_trunk *more)
-{
-    uint32_t one, two;
-    if (!more->known)
-        return;
-    if (!trunk->known) {
-        trunk->node = more->node, trunk->child = more->child, trunk->known = true;
-        return;
-    }
-    const uint32_t node = sonde__common_caller(tree->profile, trunk->node, more->node, &one, &two);
-    one = one ? one : trunk->child;
-    two = two ? two : more->child;
-    trunk->node = node;
-    trunk->child = one && two && sonde__same_entry(tree->profile, one, two) ? (one < two ? one : two) : 0;
-}
-
 static void add_to_trunk(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t lane, uint32_t id)
 {
     struct sonde__blame_trunk *trunk = &part->trunks[lane];
@@ -57,7 +32,7 @@ static void add_to_trunk(const struct sonde__blame_run *run, struct sonde__blame
     if (*recent == id || !id)
         return;
     *recent = id;
-    sonde__blame_join_trunk(run->tree, trunk, &(struct sonde__blame_trunk){.node = caller_of(run->tree, locate(run, part, id)), .known = true});
+    sonde__blame_add_to_trunk(run->tree, trunk, locate(run, part, id));
 }
 
 /* ---- slots ----------------------------------------------------------------------------------- */
@@ -145,7 +120,7 @@ static int gather_busy(const struct sonde__blame_run *run, struct sonde__blame_p
         }
     part->timed[scope] |= part->busy.count > 0;
     part->timed[0] |= part->timed[scope];
-    return rc ? rc : add_pauses(&run->recorded, &part->busy, from, to);
+    return rc ? rc : add_pauses(run->recorded, &part->busy, from, to);
 }
 
 /* When all devices were idle: where their gaps meet. */
@@ -182,12 +157,14 @@ static int gather_scopes(const struct sonde__blame_run *run, struct sonde__blame
     part->untimed += w->untimed;
     for (uint32_t scope = 1; scope < run->scopes && !rc; scope++) {
         rc = gather_busy(run, part, scope, &w->devices[scope - 1], from, to);
-        rc = rc ? rc : sonde__spans_sort(&part->busy, &part->scratch);
+        if (rc || !run->sweeps)
+            continue;
+        rc = sonde__spans_sort(&part->busy, &part->scratch);
         part->gaps[scope].count = 0;
         rc = rc ? rc : sonde__spans_gaps(&part->busy, from, to, &part->gaps[scope]);
     }
-    rc = rc ? rc : meet_gaps(run, part);
-    for (uint32_t scope = 0; scope < run->scopes && !rc; scope++)
+    rc = rc || !run->sweeps ? rc : meet_gaps(run, part);
+    for (uint32_t scope = 0; scope < run->scopes && run->sweeps && !rc; scope++)
         if (scope == 0 || run->scopes > 2)
             rc = add_scope_times(part, scope, from, to);
     return rc;
@@ -198,7 +175,7 @@ static int gather_scopes(const struct sonde__blame_run *run, struct sonde__blame
 static void leave_out_device(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t lane)
 {
     sonde__segments *segments = &part->segments;
-    const bool thread = run->of_device && run->of_device[lane];
+    const bool thread = run->ground->of_device && run->ground->of_device[lane];
     size_t kept = 0;
     for (size_t i = 0; i < segments->count && run->tree->any_device; i++) {
         const struct sonde__segment *s = &segments->items[i];
@@ -240,6 +217,26 @@ static int add_sleeps(const struct sonde__blame_run *run, struct sonde__blame_pa
     return rc ? SONDE_ENOMEM : 0;
 }
 
+/* What all contexts of a lane share is asked for only where samples were taken. */
+static void add_trunks(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t k, const struct sonde_trace_lane *lane)
+{
+    if (!run->grounds || run->rule.rule == SONDE_BLAME_BY_CALLS)
+        return;
+    for (uint32_t i = 0; i < lane->call_count; i++)
+        add_to_trunk(run, part, k, lane->calls[i].node);
+    for (uint32_t i = 0; i < lane->sample_count; i++)
+        add_to_trunk(run, part, k, lane->samples[i].node);
+    for (uint32_t i = 0; i < lane->sleep_count; i++)
+        add_to_trunk(run, part, k, lane->sleeps[i].node);
+}
+
+/* Outside of these times segments need not be told apart: nothing is shared while the one device is busy. */
+static const sonde__spans *asked_for(const struct sonde__blame_run *run, const struct sonde__blame_part *part)
+{
+    static const sonde__spans never = {0};
+    return !run->sweeps ? &never : (run->scopes > 2 ? NULL : &part->gaps[0]);
+}
+
 static int gather_threads(const struct sonde__blame_run *run, struct sonde__blame_part *part, const struct sonde_trace_window *w,
                           uint64_t from, uint64_t to)
 {
@@ -250,20 +247,15 @@ static int gather_threads(const struct sonde__blame_run *run, struct sonde__blam
         if (lane->kind != SONDE_LANE_KIND_THREAD)
             continue;
         rule.from_ns = from, rule.to_ns = to;
-        rule.idle = run->scopes > 2 ? NULL : &part->gaps[0]; /* nothing is shared while the one device is busy */
-        const struct sonde__alive *alive = &run->alive[lane->lane];
+        rule.idle = asked_for(run, part);
+        const struct sonde__alive *alive = &run->ground->alive[lane->lane];
         rule.alive_from = alive->from, rule.alive_to = alive->to, rule.known = alive->known;
         part->segments.count = 0;
         rc = sonde__thread_segments(lane, &rule, &part->thread, &part->gathered, &part->segments);
         leave_out_device(run, part, lane->lane);
-        rc = rc ? rc : add_changes(run, part, k);
-        rc = rc ? rc : add_sleeps(run, part, k);
-        for (uint32_t i = 0; i < lane->call_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
-            add_to_trunk(run, part, k, lane->calls[i].node);
-        for (uint32_t i = 0; i < lane->sample_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
-            add_to_trunk(run, part, k, lane->samples[i].node);
-        for (uint32_t i = 0; i < lane->sleep_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
-            add_to_trunk(run, part, k, lane->sleeps[i].node);
+        rc = rc || !run->sweeps ? rc : add_changes(run, part, k);
+        rc = rc || !run->sweeps ? rc : add_sleeps(run, part, k);
+        add_trunks(run, part, k, lane);
     }
     return rc;
 }
@@ -279,25 +271,33 @@ static int each_window(void *user, const struct sonde_trace_window *w)
     int rc = gather_scopes(run, part, w, from, to);
     if (!rc)
         rc = gather_threads(run, part, w, from, to);
-    return rc ? rc : sonde__sweep_run(&part->sweep, (uint32_t)part->slots.keys.count);
+    return rc || !run->sweeps ? rc : sonde__sweep_run(&part->sweep, (uint32_t)part->slots.keys.count);
 }
 
 /* ---- one process -------------------------------------------------------------------------------- */
 
-static void find_rule(struct sonde__blame_run *run)
+static struct sonde__blame_run run_of(struct sonde_blame_basis *basis, uint32_t index, const struct sonde_recorded *recorded)
 {
-    const struct sonde_live_header *h = &run->process->header;
-    run->rule.from_ns = run->recorded.start_ns;
-    run->rule.to_ns = run->recorded.end_ns;
-    run->rule.period_ns = sonde__sample_period(run->process);
-    run->rule.rule = h->cpu_switches ? SONDE_BLAME_BY_SWITCHES : (h->cpu_rate_hz ? SONDE_BLAME_BY_SAMPLES : SONDE_BLAME_BY_CALLS);
+    const struct sonde_process *p = &basis->m->processes[index];
+    const struct sonde_live_header *h = &p->header;
+    return (struct sonde__blame_run){
+        .tree = &basis->tree,
+        .process = p,
+        .ground = &basis->grounds[index],
+        .index = index,
+        .recorded = recorded,
+        .rule.from_ns = recorded->start_ns,
+        .rule.to_ns = recorded->end_ns,
+        .rule.period_ns = sonde__sample_period(p),
+        .rule.rule = h->cpu_switches ? SONDE_BLAME_BY_SWITCHES : (h->cpu_rate_hz ? SONDE_BLAME_BY_SAMPLES : SONDE_BLAME_BY_CALLS),
+    };
 }
 
 static int make_part(const struct sonde__blame_run *run, struct sonde__blame_part *part)
 {
     const size_t scopes = run->scopes;
     part->cache = calloc(NODE_CACHE, sizeof *part->cache);
-    part->trunks = calloc((size_t)run->trace.lane_count + 1, sizeof *part->trunks);
+    part->trunks = calloc(run->grounds ? (size_t)run->trace.lane_count + 1 : 1, sizeof *part->trunks);
     part->gaps = calloc(scopes, sizeof *part->gaps);
     part->idle = calloc(scopes, sizeof *part->idle);
     part->timed = calloc(scopes, sizeof *part->timed);
@@ -317,6 +317,7 @@ static void free_part(struct sonde__blame_part *part, size_t scopes)
     sonde__thread_scratch_fini(&part->thread);
     sonde__gathered_fini(&part->gathered);
     sonde_vector_fini(&part->slots.keys);
+    free(part->slots.joined);
     sonde_map_fini(&part->slots.index);
     sonde__sweep_fini(&part->sweep);
     free(part->slots.cache);
@@ -327,65 +328,97 @@ static void free_part(struct sonde__blame_part *part, size_t scopes)
     free(part->timed);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------- */
-
-static int sweep(struct sonde__blame_run *run)
+/* So few that what is sorted of a window stays in a processor's cache, and enough for each lane. */
+static uint64_t window_rows(const struct sonde_process *p, const struct sonde_blame_options *options)
 {
-    int rc = 0;
+    enum { ROWS = 1 << 15,
+           LANE_ROWS = 64 };
+    const uint64_t rows = (uint64_t)p->lane_count * LANE_ROWS;
+    return options->window_rows ? options->window_rows : (rows > ROWS ? rows : ROWS);
+}
+
+/* Read [from_ns, to_ns) of the trace, and sweep over it. */
+static int read_trace(struct sonde__blame_run *run, uint64_t from_ns, uint64_t to_ns, const struct sonde_blame_options *options)
+{
+    const struct sonde_trace_options wanted = {
+        .tables = SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_SAMPLES | SONDE_READ_SWITCHES | SONDE_READ_WAITS | SONDE_READ_SLEEPS,
+        .from_ns = from_ns,
+        .to_ns = to_ns,
+        .op_times = true,
+        .state_bytes = sizeof *run->parts,
+        .call_fields = SONDE_FIELD(sonde_row_call, node),
+        .threads = options->threads,
+        .window_rows = window_rows(run->process, options),
+        .progress = options->progress};
+    int rc = sonde_trace_open(run->process, &wanted, &run->trace);
+    run->parts = run->trace.states;
+    run->scopes = run->trace.device_count + 1;
+    if (rc || run->scopes == 1)
+        return rc;
     for (uint32_t i = 0; i < run->trace.part_count && !rc; i++)
         rc = make_part(run, &run->parts[i]);
     return rc ? rc : sonde_trace_read(&run->trace, each_window, run);
 }
 
-static int find_threads_of_device(struct sonde__blame_run *run)
+static void close_run(struct sonde__blame_run *run)
 {
-    const struct sonde_process *p = run->process;
-    if (!run->tree->any_device)
-        return 0;
-    if (!(run->of_device = calloc(p->lane_count + 1, sizeof *run->of_device)))
-        return SONDE_ENOMEM;
-    for (uint32_t i = 1; i < p->lane_count; i++)
-        run->of_device[i] = p->lanes[i].kind == SONDE_LANE_KIND_THREAD &&
-                            sonde_device_thread(run->tree->profile, run->tree->code, p, run->index, i);
-    return 0;
+    for (uint32_t i = 0; i < run->trace.part_count; i++)
+        free_part(&run->parts[i], run->scopes);
+    sonde_trace_close(&run->trace);
 }
 
-static int compute_process(const struct sonde__blame_tree *tree, const struct sonde_measurement *m, uint32_t index,
-                           const struct sonde_blame_options *options, struct sonde_blame *out)
+/* All of the trace, for the ground and, unless `out` is NULL, for blame. */
+static int read_whole(struct sonde_blame_basis *basis, uint32_t index, const struct sonde_blame_options *options, struct sonde_blame *out)
 {
-    const struct sonde_process *p = &m->processes[index];
-    struct sonde__blame_run run = {.tree = tree, .process = p, .index = index};
-    const struct sonde_trace_options wanted = {
-        .tables = SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_SAMPLES | SONDE_READ_SWITCHES | SONDE_READ_WAITS | SONDE_READ_SLEEPS,
-        .op_times = true,
-        .state_bytes = sizeof *run.parts,
-        .call_fields = SONDE_FIELD(sonde_row_call, node),
-        .threads = options->threads,
-        .window_rows = options->window_rows,
-        .progress = options->progress};
-    int rc = sonde_recorded_compute(m, p, &run.recorded);
-
-    find_rule(&run);
-    if (!rc)
-        rc = sonde_trace_open(p, &wanted, &run.trace);
-    run.parts = run.trace.states;
-    run.scopes = run.trace.device_count + 1;
-    if (!rc && !(run.alive = sonde__find_alive(p)))
-        rc = SONDE_ENOMEM;
-    if (!rc && run.scopes > 1)
-        rc = find_threads_of_device(&run);
-    if (!rc && run.scopes > 1)
-        rc = sweep(&run);
-    if (!rc && run.scopes > 1)
+    int rc = sonde__blame_ground_begin(basis, index);
+    struct sonde__blame_run run = run_of(basis, index, &basis->grounds[index].recorded);
+    run.grounds = true;
+    run.sweeps = out != NULL;
+    rc = rc ? rc : read_trace(&run, 0, 0, options);
+    rc = rc ? rc : sonde__blame_settle(&run);
+    if (!rc && out && run.scopes > 1)
         rc = sonde__blame_add_results(&run, out);
-    for (uint32_t i = 0; i < run.trace.part_count; i++)
-        free_part(&run.parts[i], run.scopes);
-    free(run.alive);
-    free(run.of_device);
-    sonde__pools_fini(&run.pools);
-    sonde_trace_close(&run.trace);
-    sonde_recorded_fini(&run.recorded);
+    close_run(&run);
     return rc;
+}
+
+static int read_range(struct sonde_blame_basis *basis, uint32_t index, uint64_t from_ns, uint64_t to_ns,
+                      const struct sonde_blame_options *options, struct sonde_blame *out)
+{
+    struct sonde_recorded recorded;
+    int rc = sonde_recorded_clip(&basis->grounds[index].recorded, from_ns, to_ns, &recorded);
+    if (!rc && recorded.begin_ns < recorded.end_ns) {
+        struct sonde__blame_run run = run_of(basis, index, &recorded);
+        run.sweeps = true;
+        rc = read_trace(&run, from_ns, to_ns, options);
+        if (!rc && run.scopes > 1)
+            rc = sonde__blame_add_results(&run, out);
+        close_run(&run);
+    }
+    sonde_recorded_fini(&recorded);
+    return rc;
+}
+
+static bool is_whole(const struct sonde_blame_basis *basis, const struct sonde_blame_options *options)
+{
+    return !options->from_ns && (!options->to_ns || options->to_ns >= basis->run_length_ns);
+}
+
+static int compute_process(struct sonde_blame_basis *basis, uint32_t index, const struct sonde_blame_options *options, struct sonde_blame *out)
+{
+    const struct sonde_process *p = &basis->m->processes[index];
+    const bool whole = is_whole(basis, options), ends = options->to_ns && options->to_ns < basis->run_length_ns;
+    const uint64_t from_ns = options->from_ns ? sonde_process_instant(p, basis->run_begin_ns, options->from_ns) : 0;
+    const uint64_t to_ns = ends ? sonde_process_instant(p, basis->run_begin_ns, options->to_ns) : UINT64_MAX;
+    bool answered = false;
+    int rc = 0;
+    pthread_mutex_lock(&basis->lock);
+    if (!basis->grounds[index].read) {
+        rc = read_whole(basis, index, options, whole ? out : NULL);
+        answered = whole;
+    }
+    pthread_mutex_unlock(&basis->lock);
+    return rc || answered ? rc : read_range(basis, index, from_ns, to_ns, options, out);
 }
 
 /* ---- all processes ------------------------------------------------------------------------------------ */
@@ -404,6 +437,20 @@ static void add_entry(struct sonde_blame_entry *sum, const struct sonde_blame_en
     sum->working_ns += more->working_ns;
     for (int i = 0; i < SONDE_BLAME_SOURCES; i++)
         sum->source_ns[i] += more->source_ns[i];
+}
+
+void sonde__blame_fold(struct sonde_blame_scope *scope)
+{
+    struct sonde_blame_entry *entries = scope->entries.items;
+    size_t count = 0;
+    if (scope->entries.count)
+        qsort(entries, scope->entries.count, sizeof *entries, by_node);
+    for (size_t i = 0; i < scope->entries.count; i++)
+        if (count && entries[count - 1].node == entries[i].node)
+            add_entry(&entries[count - 1], &entries[i]);
+        else
+            entries[count++] = entries[i];
+    scope->entries.count = count;
 }
 
 static int add_total(struct sonde_blame_scope *sum, const struct sonde_blame_scope *more)
@@ -432,60 +479,33 @@ static int add_total(struct sonde_blame_scope *sum, const struct sonde_blame_sco
 static int sum_up(struct sonde_blame *blame)
 {
     struct sonde_blame_scope *sum = &blame->scopes.items[0];
-    size_t count = 0;
     int rc = 0;
     for (size_t i = 1; i < blame->scopes.count && !rc; i++)
         if (blame->scopes.items[i].device == SONDE_BLAME_ALL)
             rc = add_total(sum, &blame->scopes.items[i]);
-    if (sum->entries.count)
-        qsort(sum->entries.items, sum->entries.count, sizeof *sum->entries.items, by_node);
-    for (size_t i = 0; i < sum->entries.count; i++) {
-        if (count && sum->entries.items[count - 1].node == sum->entries.items[i].node)
-            add_entry(&sum->entries.items[count - 1], &sum->entries.items[i]);
-        else
-            sum->entries.items[count++] = sum->entries.items[i];
-    }
-    sum->entries.count = count;
+    sonde__blame_fold(sum);
     return rc;
-}
-
-static int make_tree(const struct sonde_profile *profile, struct sonde__blame_tree *tree)
-{
-    tree->profile = profile;
-    tree->parents = malloc((profile->nodes.count + 1) * sizeof *tree->parents);
-    tree->waits = calloc(profile->nodes.count + 1, sizeof *tree->waits);
-    tree->code = sonde_device_code(profile, &tree->any_device);
-    if (!tree->parents || !tree->waits || !tree->code)
-        return SONDE_ENOMEM;
-    for (size_t i = 0; i < profile->nodes.count; i++) {
-        const struct sonde_cct_node *node = &profile->nodes.items[i];
-        tree->parents[i] = node->parent;
-        tree->waits[i] = node->kind == SONDE_FRAME_API && sonde_api_class(node->name) == SONDE_API_WAITS;
-    }
-    return 0;
 }
 
 int sonde_blame_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
                         const struct sonde_blame_options *options, struct sonde_blame *out)
 {
-    struct sonde__blame_tree tree = {0};
-    int rc = make_tree(profile, &tree);
+    struct sonde_blame_basis *own = options->basis ? NULL : sonde_blame_basis_create(m, profile);
+    struct sonde_blame_basis *basis = own ? own : options->basis;
+    int rc = basis ? sonde__blame_basis_begin(basis) : SONDE_ENOMEM;
 
     for (uint32_t i = 0; i < m->process_count && !rc; i++) {
-        const struct sonde_process *p = &m->processes[i];
-        if (!p->trace_count)
+        if (!m->processes[i].trace_count)
             continue;
         out->traced = true;
         if (!out->scopes.count)
             rc = sonde_vector_push(&out->scopes, (struct sonde_blame_scope){.process = SONDE_BLAME_ALL, .device = SONDE_BLAME_ALL});
         if (!rc)
-            rc = compute_process(&tree, m, i, options, out);
+            rc = compute_process(basis, i, options, out);
     }
     if (!rc && out->scopes.count)
         rc = sum_up(out);
-    free(tree.parents);
-    free(tree.waits);
-    free(tree.code);
+    sonde_blame_basis_destroy(own);
     return rc;
 }
 

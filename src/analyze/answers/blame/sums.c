@@ -38,14 +38,6 @@ static double ns_of(sonde__units units)
     return (double)units / (double)SONDE__UNITS;
 }
 
-/* The parts' trunks together: into that of the first part. */
-static void join_trunks(struct sonde__blame_run *run)
-{
-    for (uint32_t k = 0; k < run->trace.lane_count; k++)
-        for (uint32_t i = 1; i < run->trace.part_count; i++)
-            sonde__blame_join_trunk(run->tree, &run->parts[0].trunks[k], &run->parts[i].trunks[k]);
-}
-
 static int by_key(const void *left, const void *right)
 {
     const struct sum *a = left, *b = right;
@@ -108,7 +100,7 @@ static uint32_t inferred(const struct sonde__blame_run *run, const struct sonde_
 {
     const uint32_t index = run->index;
     if (sonde__pair_is_edge(pair)) {
-        const struct sonde__blame_trunk *trunk = &run->parts[0].trunks[lane_index(run, pair->before)];
+        const struct sonde__blame_trunk *trunk = &run->ground->trunks[lane_index(run, pair->before)];
         return trunk->child ? trunk->child : trunk->node;
     }
     return sonde__between_calls(run->tree->profile, run->process, index, pair->before, pair->after);
@@ -125,17 +117,12 @@ static int add_piece(const struct sonde__blame_run *run, const struct sum *sum, 
     const uint8_t *waits = run->tree->waits;
     struct piece piece = {.ns = ns_of(sum->units), .whole_ns = (double)sum->whole};
     if (sum->key & KEY_LEFT) {
-        const uint32_t pair = (uint32_t)sum->key, pool = run->pools.of[pair];
-        if (pool) {
-            pooled[pool - 1].units += sum->units;
-            pooled[pool - 1].whole += sum->whole;
-            return 0;
-        }
-        piece.node = inferred(run, &run->pools.pairs.items[pair]);
-        piece.source = piece.node ? SONDE_BLAME_INFERRED : SONDE_BLAME_UNCOVERED;
-    } else if (sum->key & KEY_SAMPLED) {
+        pooled[(uint32_t)sum->key - 1] = (struct pooled){sum->units, sum->whole};
+        return 0;
+    }
+    if (sum->key & KEY_SAMPLED) {
         piece.node = (uint32_t)sum->key;
-        piece.pool = run->pools.of[sum->key >> 32 & (PAIRS_MOST - 1)];
+        piece.pool = sum->key >> 32 & (PAIRS_MOST - 1);
         piece.source = piece.node ? SONDE_BLAME_SAMPLED : SONDE_BLAME_UNCOVERED;
         piece.waiting = piece.node && waits[piece.node];
     } else {
@@ -148,10 +135,10 @@ static int add_piece(const struct sonde__blame_run *run, const struct sum *sum, 
 
 static int add_pooled(const struct sonde__blame_run *run, const struct pooled *pooled, pieces *out)
 {
-    for (uint32_t i = 0; i < run->pools.pools.count; i++) {
-        const struct sonde__pool *pool = &run->pools.pools.items[i];
+    for (uint32_t i = 0; i < run->ground->pools.pools.count; i++) {
+        const struct sonde__pool *pool = &run->ground->pools.pools.items[i];
         for (uint32_t k = pool->first; k < pool->first + pool->count && pooled[i].units; k++) {
-            const struct sonde__pool_share *share = &run->pools.shares.items[k];
+            const struct sonde__pool_share *share = &run->ground->pools.shares.items[k];
             const struct piece piece = {
                 .node = share->node,
                 .pool = i + 1,
@@ -180,9 +167,9 @@ static int add_estimate(const struct sonde__blame_run *run, const pieces *all, b
 {
     const double period_ns = (double)run->rule.period_ns;
     int rc = sonde_vector_push(&out->pools, (struct sonde_estimate_pool){.period_ns = period_ns});
-    for (size_t i = 0; i < run->pools.pools.count && !rc; i++)
-        rc = sonde_vector_push(&out->pools, (struct sonde_estimate_pool){run->pools.pools.items[i].samples,
-                                                                         run->pools.pools.items[i].hits, period_ns});
+    for (size_t i = 0; i < run->ground->pools.pools.count && !rc; i++)
+        rc = sonde_vector_push(&out->pools, (struct sonde_estimate_pool){run->ground->pools.pools.items[i].samples,
+                                                                         run->ground->pools.pools.items[i].hits, period_ns});
     for (size_t i = 0; i < all->count && !rc; i++) {
         const struct piece *piece = &all->items[i];
         const bool sampled = piece->source == SONDE_BLAME_SAMPLED;
@@ -196,13 +183,28 @@ static int add_estimate(const struct sonde__blame_run *run, const pieces *all, b
 }
 
 /* The same key in every part. */
-static uint64_t joined_key(const struct sonde__blame_part *part, uint64_t key)
+static uint64_t joined_key(const struct sonde__blame_run *run, const struct sonde__blame_part *part, uint64_t key)
 {
-    if (key & KEY_LEFT)
-        return KEY_LEFT | part->gathered.joined[(uint32_t)key];
+    if (!(key & (KEY_LEFT | KEY_SAMPLED)))
+        return key;
+    const uint32_t number = key & KEY_LEFT ? (uint32_t)key : (uint32_t)(key >> 32 & (PAIRS_MOST - 1));
+    const struct sonde__pair *pair = &part->gathered.pairs.items[number];
+    const uint32_t pool = sonde__pools_find(&run->ground->pools, *pair, run->tree->profile, run->index);
     if (key & KEY_SAMPLED)
-        return KEY_SAMPLED | (uint64_t)part->gathered.joined[key >> 32 & (PAIRS_MOST - 1)] << 32 | (uint32_t)key;
-    return key;
+        return KEY_SAMPLED | (uint64_t)pool << 32 | (uint32_t)key;
+    if (pool)
+        return KEY_LEFT | pool;
+    const uint32_t node = inferred(run, pair);
+    return (uint64_t)node << 8 | (unsigned)(node ? SONDE_BLAME_INFERRED : SONDE_BLAME_UNCOVERED) << 1;
+}
+
+static int join_keys(const struct sonde__blame_run *run, struct sonde__blame_part *part)
+{
+    const size_t count = part->slots.keys.count;
+    part->slots.joined = malloc((count + 1) * sizeof *part->slots.joined);
+    for (size_t i = 0; i < count && part->slots.joined; i++)
+        part->slots.joined[i] = joined_key(run, part, part->slots.keys.items[i]);
+    return part->slots.joined ? 0 : SONDE_ENOMEM;
 }
 
 static int join_sums(const struct sonde__blame_run *run, uint32_t scope, struct sums *all)
@@ -213,7 +215,7 @@ static int join_sums(const struct sonde__blame_run *run, uint32_t scope, struct 
         for (size_t k = 0; k < part->slots.keys.count && k < part->sweep.slot_room && !rc; k++) {
             const sonde__units units = part->sweep.units[k * part->sweep.scopes + scope];
             const uint64_t whole = part->sweep.whole[k * part->sweep.scopes + scope];
-            rc = units ? add_units(all, joined_key(part, part->slots.keys.items[k]), units, whole) : 0;
+            rc = units ? add_units(all, part->slots.joined[k], units, whole) : 0;
         }
     }
     if (all->items.count)
@@ -226,7 +228,7 @@ static int add_sums(const struct sonde__blame_run *run, uint32_t scope, struct s
 {
     struct sums all = {0};
     pieces found = {0};
-    struct pooled *pooled = calloc(run->pools.pools.count + 1, sizeof *pooled);
+    struct pooled *pooled = calloc(run->ground->pools.pools.count + 1, sizeof *pooled);
     int rc = pooled ? join_sums(run, scope, &all) : SONDE_ENOMEM;
     for (size_t i = 0; i < all.items.count && !rc; i++)
         rc = add_piece(run, &all.items.items[i], pooled, &found);
@@ -247,20 +249,18 @@ static int add_scope(const struct sonde__blame_run *run, uint32_t scope, struct 
 {
     struct sonde_blame_scope result = {.process = run->index,
                                        .device = scope ? run->trace.devices[scope - 1].device : SONDE_BLAME_ALL};
-    const struct sonde_recorded *recorded = &run->recorded;
+    const struct sonde_recorded *recorded = run->recorded;
     struct sonde__idle idle = {.length = recorded->start_ns - recorded->begin_ns}; /* before anything was recorded */
     sonde__units nobody = 0;
-    bool timed = false;
+    if (!run->ground->timed[scope]) /* not one operation with times in all of the run: not known, rather than idle */
+        return 0;
     result.before_ns = (double)idle.length;
     result.before_cpu_ns = (double)recorded->before_cpu_ns;
     result.paused_ns = (double)recorded->paused_ns;
     for (uint32_t i = 0; i < run->trace.part_count; i++) {
-        timed |= run->parts[i].timed[scope];
         idle = sonde__idle_join(idle, run->parts[i].idle[scope]);
         nobody += run->parts[i].sweep.nobody ? run->parts[i].sweep.nobody[scope] : 0;
     }
-    if (!timed) /* not one operation with times: not known, rather than idle */
-        return 0;
     result.range_ns = (double)(idle.length - recorded->paused_ns);
     result.intervals = sonde__idle_count(&idle);
     result.longest_ns = (double)sonde__idle_longest(&idle);
@@ -277,24 +277,12 @@ static int add_scope(const struct sonde__blame_run *run, uint32_t scope, struct 
     return rc;
 }
 
-static int make_pools(struct sonde__blame_run *run)
+int sonde__blame_add_results(const struct sonde__blame_run *run, struct sonde_blame *out)
 {
-    struct sonde__gathered **parts = calloc((size_t)run->trace.part_count + 1, sizeof *parts);
-    if (!parts)
-        return SONDE_ENOMEM;
-    for (uint32_t i = 0; i < run->trace.part_count; i++)
-        parts[i] = &run->parts[i].gathered;
-    const int rc = sonde__pools_make(&run->pools, parts, run->trace.part_count, run->tree->profile, run->index, run->tree->code);
-    free(parts);
-    return rc;
-}
-
-int sonde__blame_add_results(struct sonde__blame_run *run, struct sonde_blame *out)
-{
-    int rc = make_pools(run);
-    join_trunks(run);
-    for (uint32_t i = 0; i < run->trace.part_count; i++)
-        out->untimed += run->parts[i].untimed;
+    int rc = 0;
+    for (uint32_t i = 0; i < run->trace.part_count && !rc; i++)
+        rc = join_keys(run, &run->parts[i]);
+    out->untimed += run->ground->untimed;
     for (uint32_t scope = 0; scope < run->scopes && !rc; scope++)
         if (scope == 0 || run->scopes > 2)
             rc = add_scope(run, scope, out);

@@ -29,18 +29,6 @@ const char *sonde_share_text(enum sonde_share_kind kind)
     return texts[kind];
 }
 
-void sonde_run_range(const struct sonde_measurement *m, uint64_t *begin_ns, uint64_t *end_ns)
-{
-    *begin_ns = UINT64_MAX;
-    *end_ns = 0;
-    for (uint32_t i = 0; i < m->process_count; i++) {
-        const struct sonde_process *p = &m->processes[i];
-        uint64_t begin = sonde_process_begin(p) + p->header.wall_offset_ns, end = p->header.stop_ns + p->header.wall_offset_ns;
-        *begin_ns = begin < *begin_ns ? begin : *begin_ns;
-        *end_ns = end > *end_ns ? end : *end_ns;
-    }
-}
-
 /* ---- one process ------------------------------------------------------------------------- */
 
 struct scan {
@@ -306,12 +294,11 @@ static int run(struct collector *c, uint32_t index, struct scan *s, const struct
 static int add_process(struct collector *c, uint32_t index)
 {
     const struct sonde_process *p = &c->m->processes[index];
-    const uint64_t begin = c->wall_begin_ns - p->header.wall_offset_ns; /* of the run, on this process's axis */
     const struct sonde_trace_options options = {
         .tables = SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_SAMPLES | SONDE_READ_SWITCHES | SONDE_READ_SLEEPS,
         .state_bytes = sizeof(struct sonde__shares),
-        .from_ns = begin + c->out->from_ns,
-        .to_ns = begin + c->out->to_ns,
+        .from_ns = sonde_process_instant(p, c->wall_begin_ns, c->out->from_ns),
+        .to_ns = sonde_process_instant(p, c->wall_begin_ns, c->out->to_ns),
         .progress = c->config->progress,
     };
     struct scan s = {.p = p, .wanted = calloc(p->lane_count + 1, sizeof *s.wanted), .alive = sonde__find_alive(p)};

@@ -77,7 +77,4 @@ int sonde_statistics_compute(const struct sonde_measurement *m, const struct son
                              struct sonde_diag *diag);
 void sonde_statistics_fini(struct sonde_statistics *statistics);
 
-/* When the first process began and the last one ended, on the wall clock (hosts have axes of their own). */
-void sonde_run_range(const struct sonde_measurement *m, uint64_t *begin_ns, uint64_t *end_ns);
-
 #endif

@@ -1,4 +1,5 @@
-/* blame_random.c - idleness blame of random measurements against the definition, applied to each nanosecond by itself. */
+/* blame_random.c - idleness blame of random measurements, and of ranges of them, against the definition, applied to each
+ * nanosecond by itself. */
 #include "blame_result.h"
 
 static uint64_t seed = 1;
@@ -47,7 +48,8 @@ static struct program {
 /* Answers: by name (names are unique per thread and path), and the rest. */
 static struct expected {
     double waiting[THREADS][PATHS + 1], working[THREADS][PATHS + 1], whole[THREADS][PATHS + 1];
-    double source[SONDE_BLAME_SOURCES], nobody, idle;
+    double source[SONDE_BLAME_SOURCES], nobody, idle, recorded, longest, now; /* now: of the interval, so far */
+    uint64_t intervals;
 } expected[DEVICES + 1];
 
 static void make_paths(struct scene *s, uint32_t lane, int t)
@@ -513,19 +515,31 @@ static uint32_t expect_sleeper(uint64_t at, int *thread)
     return path;
 }
 
+/* A pause ends one, too. */
+static void expect_interval(struct expected *e, bool over)
+{
+    e->intervals += !over && e->now == 0;
+    e->now = over ? 0 : e->now + 1;
+    e->longest = e->now > e->longest ? e->now : e->longest;
+}
+
 static void expect_instant(uint64_t at)
 {
     bool busy[DEVICES + 1] = {false}, active[THREADS];
     int k = 0;
-    if (at_instant(&P.pauses, at))
-        return;
+    const bool paused = at_instant(&P.pauses, at);
     for (int d = 0; d < DEVICES; d++)
         busy[0] |= busy[d + 1] = at_instant(&P.ops[d], at) != NULL;
+    for (int d = 0; d <= DEVICES; d++)
+        expect_interval(&expected[d], paused || busy[d]);
+    if (paused)
+        return;
     for (int t = 0; t < THREADS; t++)
         k += active[t] = is_active(t, at);
     int sleeper = 0;
     const uint32_t asleep = k ? 0 : expect_sleeper(at, &sleeper);
     for (int d = 0; d <= DEVICES; d++) {
+        expected[d].recorded++;
         expected[d].idle += !busy[d];
         expected[d].nobody += !busy[d] && !k && !asleep;
         expected[d].working[sleeper][asleep] += !busy[d] && asleep;
@@ -557,7 +571,10 @@ static void expect_instant(uint64_t at)
 static void check_scope(const struct result *r, const struct sonde_blame_scope *scope, const struct expected *e)
 {
     double waiting = 0, working = 0;
+    equal(scope->range_ns, e->recorded);
     equal(scope->idle_ns, e->idle);
+    equal(scope->longest_ns, e->longest);
+    assert_int_equal(scope->intervals, e->intervals);
     equal(scope->nobody_ns, e->nobody);
     for (int i = 0; i < SONDE_BLAME_SOURCES; i++)
         equal(scope->source_ns[i], e->source[i]);
@@ -587,32 +604,49 @@ static void check_same(const struct sonde_blame *a, const struct sonde_blame *b)
     }
 }
 
+static void expect(uint64_t from, uint64_t to)
+{
+    memset(expected, 0, sizeof expected);
+    for (uint64_t at = from; at < to; at++)
+        expect_instant(at);
+}
+
+/* Of a process; scopes[0], the sum over all, where it is the only one. */
+static void check_process(const struct result *r, uint32_t process)
+{
+    for (uint32_t d = 0; d <= DEVICES; d++)
+        check_scope(r, sonde_blame_find(&r->blame, process, d ? d : SONDE_BLAME_ALL), &expected[d]);
+    if (r->m->process_count == 1)
+        check_scope(r, &r->blame.scopes.items[0], &expected[0]);
+}
+
+/* Makes P, and its pools, too. */
+static struct sonde_measurement *random_program(int round)
+{
+    struct scene *s = scene_create();
+    memset(&P, 0, sizeof P);
+    P.rule = (enum sonde_blame_rule)(round % SONDE_BLAME_RULES);
+    P.sleepy = round >= 18;
+    scene_header(s)->stop_ns = END;
+    scene_header(s)->cpu_rate_hz = P.rule == SONDE_BLAME_BY_CALLS ? 0 : 1000000000 / PERIOD;
+    scene_header(s)->cpu_switches = P.rule == SONDE_BLAME_BY_SWITCHES;
+    make_program(s);
+    if (round / SONDE_BLAME_RULES % 2)
+        make_list(&P.pauses, 100, 150, 60);
+    for (uint32_t i = 0; i < P.pauses.count; i++)
+        pause_at(s, P.pauses.items[i].from, P.pauses.items[i].to);
+    make_pools();
+    return scene_open(s);
+}
+
 static void random_programs(void **state)
 {
     (void)state;
     for (int round = 0; round < 36; round++) {
-        struct scene *s = scene_create();
-        memset(&P, 0, sizeof P);
-        P.rule = (enum sonde_blame_rule)(round % SONDE_BLAME_RULES);
-        P.sleepy = round >= 18;
-        scene_header(s)->stop_ns = END;
-        scene_header(s)->cpu_rate_hz = P.rule == SONDE_BLAME_BY_CALLS ? 0 : 1000000000 / PERIOD;
-        scene_header(s)->cpu_switches = P.rule == SONDE_BLAME_BY_SWITCHES;
-        make_program(s);
-        if (round / SONDE_BLAME_RULES % 2)
-            make_list(&P.pauses, 100, 150, 60);
-        for (uint32_t i = 0; i < P.pauses.count; i++)
-            pause_at(s, P.pauses.items[i].from, P.pauses.items[i].to);
-        memset(expected, 0, sizeof expected);
-        make_pools();
-        for (uint64_t at = 0; at < END; at++)
-            expect_instant(at);
-        struct result r = compute(scene_open(s), 1, 0);
+        struct result r = compute(random_program(round), 1, 0);
+        expect(0, END);
         assert_int_equal(r.blame.scopes.count, 2 + DEVICES);
-        check_scope(&r, &r.blame.scopes.items[0], &expected[0]);
-        check_scope(&r, &r.blame.scopes.items[1], &expected[0]);
-        for (uint32_t d = 1; d <= DEVICES; d++)
-            check_scope(&r, sonde_blame_find(&r.blame, 0, d), &expected[d]);
+        check_process(&r, 0);
         static const struct {
             uint32_t threads;
             uint64_t rows;
@@ -628,8 +662,169 @@ static void random_programs(void **state)
     }
 }
 
+/* ---- ranges ---- */
+
+enum { PIECES = 4 };
+
+static struct result in_range(const struct result *whole, struct sonde_blame_basis *basis, uint64_t from, uint64_t to)
+{
+    struct result r = {.m = whole->m, .profile = whole->profile};
+    const struct sonde_blame_options options = {
+        .from_ns = from,
+        .to_ns = to,
+        .basis = basis,
+        .threads = 1 + (uint32_t)noise(4),
+        .window_rows = 1 + noise(300),
+    };
+    assert_int_equal(sonde_blame_compute(r.m, r.profile, &options, &r.blame), 0);
+    return r;
+}
+
+static void add_scope(struct sonde_blame_scope *sum, double *nodes, const struct sonde_blame_scope *more)
+{
+    sum->range_ns += more->range_ns;
+    sum->paused_ns += more->paused_ns;
+    sum->idle_ns += more->idle_ns;
+    sum->nobody_ns += more->nobody_ns;
+    for (int i = 0; i < SONDE_BLAME_SOURCES; i++)
+        sum->source_ns[i] += more->source_ns[i];
+    for (size_t i = 0; i < more->entries.count; i++) {
+        double *node = nodes + 3 * more->entries.items[i].node;
+        node[0] += more->entries.items[i].waiting_ns;
+        node[1] += more->entries.items[i].working_ns;
+        node[2] += more->entries.items[i].whole_ns;
+    }
+}
+
+/* Context by context the pieces add up to the whole, pooled time included: of the first `scopes`, which are in all of them. */
+static void check_sum(const struct result *whole, const struct result *pieces, size_t scopes)
+{
+    for (size_t k = 0; k < scopes; k++) {
+        const struct sonde_blame_scope *all = &whole->blame.scopes.items[k];
+        struct sonde_blame_scope sum = {0};
+        double *nodes = calloc(3 * whole->profile->nodes.count, sizeof *nodes);
+        for (int i = 0; i < PIECES; i++)
+            add_scope(&sum, nodes, &pieces[i].blame.scopes.items[k]);
+        equal(sum.range_ns, all->range_ns);
+        equal(sum.paused_ns, all->paused_ns);
+        equal(sum.idle_ns, all->idle_ns);
+        equal(sum.nobody_ns, all->nobody_ns);
+        for (int i = 0; i < SONDE_BLAME_SOURCES; i++)
+            equal(sum.source_ns[i], all->source_ns[i]);
+        for (size_t i = 0; i < all->entries.count; i++) {
+            const struct sonde_blame_entry *entry = &all->entries.items[i];
+            equal(nodes[3 * entry->node], entry->waiting_ns);
+            equal(nodes[3 * entry->node + 1], entry->working_ns);
+            equal(nodes[3 * entry->node + 2], entry->whole_ns);
+            memset(nodes + 3 * entry->node, 0, 3 * sizeof *nodes);
+        }
+        for (size_t i = 0; i < 3 * whole->profile->nodes.count; i++)
+            equal(nodes[i], 0);
+        free(nodes);
+    }
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* 0, PIECES - 1 places between, and `end`. */
+static void cut_at_random(uint64_t end, uint64_t *cuts)
+{
+    cuts[0] = 0, cuts[PIECES] = end;
+    for (int i = 1; i < PIECES; i++)
+        cuts[i] = 1 + noise(end - 1);
+    qsort(cuts, PIECES + 1, sizeof *cuts, by_time);
+    for (int i = 1; i <= PIECES; i++) /* none is empty */
+        cuts[i] += cuts[i] <= cuts[i - 1] ? cuts[i - 1] + 1 - cuts[i] : 0;
+    cuts[PIECES] = end > cuts[PIECES - 1] ? end : cuts[PIECES - 1] + 1;
+}
+
+/* A basis is kept, and made by a range or by the whole run; or each range has its own. */
+static void random_ranges(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 36; round++) {
+        struct result whole = compute(random_program(round), 1, 0), pieces[PIECES];
+        struct sonde_blame_basis *basis = round % 4 ? sonde_blame_basis_create(whole.m, whole.profile) : NULL;
+        uint64_t cuts[PIECES + 1];
+        cut_at_random(END, cuts);
+        for (int i = 0; i < PIECES; i++) {
+            if (basis && i == round % 3) {
+                struct result again = in_range(&whole, basis, 0, noise(2) ? 0 : END);
+                check_same(&whole.blame, &again.blame);
+                sonde_blame_fini(&again.blame);
+            }
+            pieces[i] = in_range(&whole, basis, cuts[i], cuts[i + 1]);
+            expect(cuts[i], cuts[i + 1]);
+            check_process(&pieces[i], 0);
+        }
+        check_sum(&whole, pieces, whole.blame.scopes.count);
+        for (int i = 0; i < PIECES; i++)
+            sonde_blame_fini(&pieces[i].blame);
+        sonde_blame_basis_destroy(basis);
+        finish(&whole);
+    }
+}
+
+/* Two processes with clocks of their own: the run begins when the first does, 5000 on the wall clock, the other LATER. */
+static void ranges_of_two_processes(void **state)
+{
+    enum { LATER = 7000 };
+    static struct program programs[2];
+    (void)state;
+    for (int round = 0; round < 12; round++) {
+        struct sonde_measurement *both[2], m;
+        struct sonde_process processes[2];
+        for (int i = 0; i < 2; i++) {
+            both[i] = random_program(round * 3 + i);
+            programs[i] = P;
+            processes[i] = both[i]->processes[0];
+            processes[i].header.wall_offset_ns = 5000 + (uint64_t)i * LATER;
+        }
+        m = *both[0];
+        m.processes = processes;
+        m.process_count = 2;
+        struct result whole = {.m = &m}, pieces[PIECES];
+        uint64_t cuts[PIECES + 1];
+        assert_int_equal(sonde_profile_build(&m, &whole.profile, NULL), 0);
+        struct sonde_blame_basis *basis = sonde_blame_basis_create(&m, whole.profile);
+        whole.blame = in_range(&whole, NULL, 0, 0).blame;
+        cut_at_random(END + LATER, cuts);
+        for (int i = 0; i < PIECES; i++)
+            pieces[i] = in_range(&whole, basis, cuts[i], cuts[i + 1]);
+        for (int k = 0; k < 2; k++) {
+            const uint64_t begin = (uint64_t)k * LATER;
+            P = programs[k];
+            make_pools();
+            for (int i = 0; i < PIECES; i++) {
+                const uint64_t from = cuts[i] > begin ? cuts[i] - begin : 0, to = cuts[i + 1] > begin ? cuts[i + 1] - begin : 0;
+                const bool there = from < to && from < END;
+                assert_true(there == (sonde_blame_find(&pieces[i].blame, (uint32_t)k, SONDE_BLAME_ALL) != NULL));
+                expect(from, there ? (to < END ? to : END) : from);
+                if (there)
+                    check_process(&pieces[i], (uint32_t)k);
+            }
+        }
+        check_sum(&whole, pieces, 1);
+        for (int i = 0; i < PIECES; i++)
+            sonde_blame_fini(&pieces[i].blame);
+        sonde_blame_basis_destroy(basis);
+        sonde_blame_fini(&whole.blame);
+        sonde_profile_destroy(whole.profile);
+        for (int i = 0; i < 2; i++)
+            sonde_measurement_close(both[i]);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_programs)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_programs),
+        cmocka_unit_test(random_ranges),
+        cmocka_unit_test(ranges_of_two_processes),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* panels.tsx - Statistics and Blame of the selected range, or of the window where there is none. */
+/* panels.tsx - Statistics and Blame of the selected range, or of the window where there is none, at the call depth that is shown. */
 import { memo } from "preact/compat";
 import { useEffect, useState } from "preact/hooks";
 import { colourOf } from "../../draw/colours.js";
@@ -6,7 +6,6 @@ import { request } from "../../model/requests.js";
 import { turns } from "../../model/timeline/turns.js";
 import { formatPoint, formatRange, type Window } from "../../model/timeline/window.js";
 import { formatCount, formatShare, formatTime } from "../../model/units.js";
-import type { Hit } from "../../model/types.js";
 import { useLoaded, useShared } from "../context.js";
 import { Failure } from "../failure.jsx";
 
@@ -127,73 +126,75 @@ interface BlameAnswer {
     uncovered_ns: number;
     waiting_ns: number;
     computing_ns: number;
-    routines: { name: string | null; place: string; waiting_ns: number; computing_ns: number; error_ns: number }[];
+    routines: { label: string | null; place: string; waiting_ns: number; computing_ns: number; error_ns: number }[];
   }[];
 }
 
 /** Of the tree of contexts, which is not shown here, only the largest: routines are all there. */
 const LEAST_PERCENT = 50;
 
-/** The sum over the processes says nothing new where there is one. */
+/** The sum over the processes says nothing new where there is one, and nothing at all where there is none. */
 function told(scopes: BlameAnswer["scopes"]): BlameAnswer["scopes"] {
-  return new Set(scopes.map((one) => one.process).filter((name) => name !== null)).size === 1 ? scopes.filter((one) => one.process !== null) : scopes;
+  return new Set(scopes.map((one) => one.process).filter((name) => name !== null)).size <= 1 ? scopes.filter((one) => one.process !== null) : scopes;
 }
 
-export const Blame = memo(function Blame({ range, selected }: Props) {
-  const { requests, views, go } = useShared();
-  const [scope, setScope] = useState(0);
-  const ranged = views.find((view) => view.name === "blame")?.options.some((option) => option.name === "from") ?? false;
+/** The same devices in another range: it may have fewer processes. */
+function keyOf({ process, device }: BlameAnswer["scopes"][number]): string {
+  return `${process ?? ""}/${device ?? ""}`;
+}
+
+export const Blame = memo(function Blame({ range, selected, depth }: Props) {
+  const { requests, address, go, theme } = useShared();
+  const [scope, setScope] = useState<string | null>(null);
   const settled = useSettled(range, `${range.from}/${range.to}`);
-  const asked = request("view", "blame", { "min-percent": LEAST_PERCENT, ...(ranged ? rangeOptions(settled) : {}) });
+  const asked = request("view", "blame", { "min-percent": LEAST_PERCENT, ...rangeOptions(settled), depth: depth || null });
   const blame = useLoaded(asked, (signal) => blameTurn(() => requests.json<BlameAnswer>(asked), signal));
   if (blame.state === "loading") return <p class="quiet">Reading …</p>;
   if (blame.state === "failed") return <Failure error={blame.error} />;
-  const { traced } = blame.value, scopes = told(blame.value.scopes), shown = scopes[scope] ?? scopes[0];
-  if (!traced || !shown) return <p>{traced ? "No device was used." : "Recorded with --profile: when devices were idle is unknown."}</p>;
-  const rest: [string, number][] = [["before the first API call", shown.before_ns], ["no thread was active", shown.no_thread_ns], ["call path unknown", shown.uncovered_ns]];
-  /* Its label is not in the answer, but find's begins with its name. */
-  const highlight = async (name: string | null, place: string) => {
-    if (!name) return;
-    const { hits } = await requests.json<{ hits: Hit[] }>(request("find", null, { text: name, limit: 200 }));
-    const hit = hits.find((one) => one.name === name && place.startsWith(one.label)) ?? hits.find((one) => one.name === name);
-    if (hit) go({ routine: hit.label });
-  };
+  const { traced } = blame.value, scopes = told(blame.value.scopes), shown = scopes.find((one) => keyOf(one) === scope) ?? scopes[0];
+  if (!traced) return <p>Recorded with --profile: when devices were idle is unknown.</p>;
+  const rest: [string, number][] = shown ? [["before the first API call", shown.before_ns], ["no thread was active", shown.no_thread_ns], ["call path unknown", shown.uncovered_ns]] : [];
   return (
     <div class="tl-panel">
-      {ranged ? <RangeWords range={range} selected={selected} /> : <p class="quiet">Of the whole run, whatever range is selected.</p>}
+      <RangeWords range={range} selected={selected} />
       {scopes.length > 1 && (
-        <label>Devices <select value={scope} onChange={(event) => setScope(Number(event.currentTarget.value))}>
-          {scopes.map((one, i) => <option key={i} value={i}>{[one.process, one.name].filter(Boolean).join(" · ")}</option>)}
+        <label>Devices <select value={keyOf(shown!)} onChange={(event) => setScope(event.currentTarget.value)}>
+          {scopes.map((one) => <option key={keyOf(one)} value={keyOf(one)}>{[one.process, one.name].filter(Boolean).join(" · ")}</option>)}
         </select></label>
       )}
-      <table>
-        <caption class="quiet">Idle for {formatTime(shown.idle_ns)} in {counted(shown.intervals, "interval")}. Shares are of this time.</caption>
-        <thead>
-          <tr><th scope="col">share</th><th scope="col">time</th><th scope="col" class="tl-name">what ran meanwhile</th></tr>
-        </thead>
-        <tbody>
-          {shown.routines.slice(0, ROWS_MOST).map((row, i) => {
-            const time = row.waiting_ns + row.computing_ns;
-            return (
-              <tr key={i}>
+      {!shown && <p>No process that used a device ran then.</p>}
+      {shown && (
+        <table>
+          <caption class="quiet">Idle for {formatTime(shown.idle_ns)} in {counted(shown.intervals, "interval")}{depth > 0 && `; call depth ${depth}`}. Shares are of this time.</caption>
+          <thead>
+            <tr><th scope="col">share</th><th scope="col">time</th><th scope="col" class="tl-name">what ran meanwhile</th></tr>
+          </thead>
+          <tbody>
+            {shown.routines.slice(0, ROWS_MOST).map((row, i) => {
+              const time = row.waiting_ns + row.computing_ns, lit = row.label !== null && address.options.routine === row.label;
+              return (
+                <tr key={i} class={lit ? "tl-lit" : ""}>
+                  <td>{formatShare(shown.idle_ns ? time / shown.idle_ns : null)}</td>
+                  <td title={row.waiting_ns ? `${formatTime(row.waiting_ns)} of it waiting for the device` : undefined}>{formatTime(time)}{row.error_ns > 0 && ` ± ${formatTime(row.error_ns)}`}</td>
+                  <td class="tl-name">
+                    <button type="button" aria-pressed={lit} title={row.place} onClick={() => go({ routine: lit ? null : row.label })}>
+                      <Chip colour={colourOf(row.label ?? "", theme)} />{row.place}
+                    </button>
+                  </td>
+                </tr>
+              );
+            })}
+            {rest.filter(([, time]) => time > 0).map(([name, time]) => (
+              <tr key={name}>
                 <td>{formatShare(shown.idle_ns ? time / shown.idle_ns : null)}</td>
-                <td title={row.waiting_ns ? `${formatTime(row.waiting_ns)} of it waiting for the device` : undefined}>{formatTime(time)}{row.error_ns > 0 && ` ± ${formatTime(row.error_ns)}`}</td>
-                <td class="tl-name">
-                  <button type="button" title={row.place} onClick={() => void highlight(row.name, row.place)}>{row.place}</button>
-                </td>
+                <td>{formatTime(time)}</td>
+                <td class="tl-name quiet">{name}</td>
               </tr>
-            );
-          })}
-          {rest.filter(([, time]) => time > 0).map(([name, time]) => (
-            <tr key={name}>
-              <td>{formatShare(shown.idle_ns ? time / shown.idle_ns : null)}</td>
-              <td>{formatTime(time)}</td>
-              <td class="tl-name quiet">{name}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {shown.routines.length > ROWS_MOST && <p class="quiet">{shown.routines.length - ROWS_MOST} more rows are in the view blame.</p>}
+            ))}
+          </tbody>
+        </table>
+      )}
+      {shown && shown.routines.length > ROWS_MOST && <p class="quiet">{shown.routines.length - ROWS_MOST} more rows are in the view blame.</p>}
     </div>
   );
 });
