@@ -31,6 +31,19 @@ class Missing(Exception):
     """Why it cannot be asked here."""
 
 
+def decode(text):
+    """The bytes of a text (docs/developers/viewer.md, "Bytes as text"): 16 digits are 13 of them."""
+    digits, data = [ord(c) - ord("#") for c in text.replace("!", "<")], bytearray()
+    for part in (digits[i:i + 16] for i in range(0, len(digits), 16)):
+        whole, bits = 0, 0
+        for low, high in zip(part[::2], part[1::2]):
+            whole, bits = whole | (low + 91 * high) << bits, bits + 13
+        if len(part) % 2:
+            whole, bits = whole | part[-1] << bits, bits + 6
+        data += (whole & ((1 << (bits // 8 * 8)) - 1)).to_bytes(bits // 8, "little")
+    return bytes(data)
+
+
 def node(build):
     """Node.js, and a folder in which it finds the viewer's packages: those that the page was built with, else from viewer/ upwards."""
     built = os.path.join(build, "viewer")

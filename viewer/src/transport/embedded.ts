@@ -1,6 +1,7 @@
 /* embedded.ts - requests to the workers of a page that has everything within: their script, sonde.wasm and the measurement are texts of
  * the page (docs/developers/viewer.md). There are two, each with the measurement open: what is drawn does not wait for what reads the whole trace. A
  * worker answers one request after the other; what is aborted while it waits is never asked. */
+import { decode } from "./digits.js";
 import type { Answer, Transport } from "./transport.js";
 import type { FromWorker, ToWorker } from "./worker.js";
 
@@ -87,17 +88,10 @@ export class EmbeddedTransport implements Transport {
   }
 }
 
-function decode(base64: string): ArrayBuffer {
-  const text = atob(base64.trim());
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return bytes.buffer;
-}
-
 /** The page's text with this id; it is taken out of the page, since a decoded copy is kept. */
 function take(id: string): string {
   const element = document.getElementById(id);
-  const text = element?.textContent ?? "";
+  const text = (element?.textContent ?? "").trim();
   element?.remove();
   return text;
 }
@@ -110,5 +104,5 @@ function unzip(bytes: ArrayBuffer): Promise<ArrayBuffer> {
 export async function openEmbedded(): Promise<EmbeddedTransport | null> {
   if (!document.getElementById("sonde-measurement")) return null;
   const script = URL.createObjectURL(new Blob([take("sonde-worker")], { type: "text/javascript" }));
-  return new EmbeddedTransport(() => new Worker(script), await unzip(decode(take("sonde-wasm"))), decode(take("sonde-measurement")));
+  return new EmbeddedTransport(() => new Worker(script), await unzip(decode(take("sonde-wasm"))), await unzip(decode(take("sonde-measurement"))));
 }
