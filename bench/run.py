@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The figures of docs/performance.md, as ratios from paired runs.
 
-    bench/run.py [SECTION ...] [--rounds N] [--build DIR] [--out FILE]
+    bench/run.py [SECTION ...] [--rounds N] [--build DIR] [--large] [--out FILE]
 
 A round runs every variant once, in random order, so that a machine whose speed
 drifts hurts all alike; a ratio is taken within its round. Printed: the median
@@ -14,7 +14,7 @@ import argparse, json, os, random, re, shutil, statistics, subprocess, sys, temp
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-import analyze
+import analyze, viewer
 
 lines = []
 
@@ -57,8 +57,8 @@ class Server:
 
 
 class Bench:
-    def __init__(self, build, rounds):
-        self.build, self.rounds = build, rounds
+    def __init__(self, build, rounds, large):
+        self.build, self.rounds, self.large = build, rounds, large
         self.sonde = f"{build}/bin/sonde"
         self.work = tempfile.mkdtemp(prefix="bench-", dir=build)
         os.environ.setdefault("POCL_CACHE_DIR", f"{build}/bench/pocl-cache")
@@ -375,19 +375,13 @@ class Bench:
     # ---- the viewer --------------------------------------------------------------------
 
     def viewer(self):
-        """Made-up measurements of 1,000 lanes in Chromium (bench/viewer.mjs)."""
-        rounds = min(self.rounds, 5)
-        say(f"The viewer's time line, 1,000 lanes: to the last change, median of {rounds} [least, most]; ms a frame while it zooms and moves")
-        for operations, ways in ((10 ** 6, ([], ["--html"])), (10 ** 8, ([],))):
-            path = f"{self.work}/{operations}.sonde"
-            run([f"{self.build}/tests/sonde-synth", "--operations", str(operations), "--lanes", "1000", "--threads", "16", "--devices", "8", "--cpu", "199", path])
-            for way in ways:
-                found = json.loads(run([f"{self.build}/viewer/node/bin/node", f"{HERE}/viewer.mjs", "--build", self.build, "--rounds", str(rounds), *way, path]))
-                opened = sorted(found["opened"])
-                size = f", {found['bytes'] / 1e6:.1f} MB" if found["bytes"] else ""
-                say(f"  {operations:>11,} operations, {'one file' + size if way else 'sonde view'}: opened in {statistics.median(opened):,.0f} [{opened[0]:,.0f}, {opened[-1]:,.0f}] ms; "
-                    f"frames {found['median']:.1f}, 95 % {found['p95']:.1f}, at most {found['most']:.1f} ({found['frames']:,})")
-            shutil.rmtree(path)
+        """Opening and moving in Chromium: bench/viewer.py, which also runs alone."""
+        bench = viewer.Viewer(self.build, min(self.rounds, 5), self.large)
+        try:
+            bench.run()
+        finally:
+            bench.close()
+        lines.extend(viewer.lines)
 
     def ranges(self):
         """Blame and statistics of selected ranges, one after the other as the page asks for them (bench/ranges.c)."""
@@ -415,9 +409,10 @@ def main():
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"))
+    parser.add_argument("--large", action="store_true", help="viewer: with 100 million operations, too")
     parser.add_argument("--out", help="also write the table to this file")
     args = parser.parse_args()
-    bench = Bench(os.path.abspath(args.build), args.rounds)
+    bench = Bench(os.path.abspath(args.build), args.rounds, args.large)
     say(machine())
     try:
         for section in args.sections or sections:

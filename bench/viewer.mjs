@@ -2,10 +2,10 @@
 //
 //   build/viewer/node/bin/node bench/viewer.mjs --build build [--html] [--rounds N] MEASUREMENT
 //
-// Prints JSON, all in milliseconds: of each round `opened`, from the navigation to the last change of the page before it rests for 150 ms
-// (the time line, whole run); and of all frames while it zooms in and out (wheel, keys) and is dragged, median, 95th percentile, most.
-// A frame's time is from its begin to the first task after its painting: events, scripts, layout and painting in the page's thread, without what
-// puts it on the screen, of which there are 60 a second at most. With --html the measurement is one file, whose size is `bytes`.
+// Prints JSON, in milliseconds. Of each round, of the first page and of the time line: `started`, from the command to the address that it prints (with
+// --html: writing the file, once); `drawn`, from the navigation until there is a table, or the lanes on screen are drawn; `opened`, until the last change
+// before it rests (null: not within a minute). Of the frames of all rounds, while the time line is zoomed, moved, dragged and scrolled with all lanes
+// open, what bench/page.mjs says. Of requests for tiles meanwhile how long their answers took (not with --html, whose size is `bytes`).
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -13,97 +13,75 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { findChromium, openBrowser, Watch } from "../tests/view/page/browser.mjs";
 import { shown, whyNot } from "../tests/view/page/shown.mjs";
-
-/** In the page, before anything else: when it changed last. */
-function watchChanges() {
-  window.lastChange = 0;
-  new MutationObserver(() => (window.lastChange = performance.now())).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
-}
-
-/** In the page: keeps the times of frames from now on. */
-function keepFrames() {
-  const after = new MessageChannel();
-  window.frameTimes = [];
-  after.port1.onmessage = ({ data }) => window.frameTimes.push(performance.now() - data);
-  const next = (begin) => {
-    after.port2.postMessage(begin);
-    window.nextFrame = requestAnimationFrame(next);
-  };
-  window.nextFrame = requestAnimationFrame(next);
-}
-
-function takeFrames() {
-  cancelAnimationFrame(window.nextFrame);
-  return window.frameTimes;
-}
-
-async function move(page) {
-  const canvases = await page.locator("main canvas").all(), boxes = await Promise.all(canvases.map((canvas) => canvas.boundingBox()));
-  const box = boxes.filter(Boolean).sort((a, b) => b.width * b.height - a.width * a.height)[0];
-  if (!box) throw new Error("the time line has no canvas");
-  const x = box.x + box.width / 2, y = Math.min(box.y + box.height / 2, 700);
-  await page.mouse.move(x, y);
-  for (const wheel of [-120, 120]) {
-    await page.keyboard.down("Control");
-    for (let i = 0; i < 60; i++) await page.mouse.wheel(0, wheel);
-    await page.keyboard.up("Control");
-  }
-  for (const key of "wwwwwwwwddddddddaaaassss") await page.keyboard.press(key);
-  for (const end of [-300, 300]) {
-    await page.mouse.down();
-    await page.mouse.move(x + end, y, { steps: 60 });
-    await page.mouse.up();
-    await page.mouse.move(x, y);
-  }
-}
-
-const quantile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
-const rounded = (number) => Math.round(number * 100) / 100;
-
-async function round(browser, place, frames) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
-  try {
-    const page = await context.newPage(), watch = new Watch(page, place.origin), at = place.url.split("#");
-    page.setDefaultTimeout(120_000);
-    await page.addInitScript(watchChanges);
-    await page.goto(place.url);
-    await watch.settled();
-    await page.goto("about:blank");
-    await page.goto(`${at[0]}#/timeline`);
-    await watch.settled();
-    const opened = await page.evaluate(() => window.lastChange);
-    await page.evaluate(keepFrames);
-    await move(page);
-    frames.push(...(await page.evaluate(takeFrames)));
-    const problems = watch.take();
-    if (problems.length) throw new Error(problems.join("\n"));
-    return opened;
-  } finally {
-    await context.close();
-  }
-}
+import { framesOf, inRounds, summaryOf } from "./page.mjs";
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: { build: { type: "string", default: "build" }, html: { type: "boolean", default: false }, rounds: { type: "string", default: "5" } },
 });
-const build = path.resolve(options.build), sonde = path.join(build, "bin", "sonde");
+const build = path.resolve(options.build), sonde = path.join(build, "bin", "sonde"), measurement = path.resolve(positionals[0] ?? ".");
 const reason = findChromium() ? whyNot({ sonde, html: options.html }) : "chromium is missing";
 if (reason) {
   console.error(`viewer.mjs: ${reason}`);
   process.exit(1);
 }
+
+/** Keys of the groups that are closed at first are put into the address, which opens them. */
+async function openAll(page) {
+  const closed = page.locator('.tl-group button[aria-expanded="false"]');
+  for (let count = await closed.count(); count; count = await closed.count()) await closed.last().click();
+}
+
+function tileTimes() {
+  return performance.getEntriesByType("resource").filter(({ name }) => name.includes("/ask/timeline")).map(({ duration }) => duration);
+}
+
 const work = mkdtempSync(path.join(tmpdir(), "bench-viewer-"));
-const place = await shown({ sonde, html: options.html, work }, path.resolve(positionals[0]));
 const { browser } = await openBrowser(path.join(build, "viewer"));
+const timesOf = () => ({ started: [], drawn: [], opened: [] }), times = { first: timesOf(), timeline: timesOf() };
+const frames = { main: [], interval: [], cpu: [] }, tiles = [];
+let place = null;
+
+/** One that was just started: nothing is known from the round before. A file is the same every time. */
+async function show(started) {
+  if (place && options.html) return;
+  place?.close();
+  const begin = performance.now();
+  place = await shown({ sonde, html: options.html, work }, measurement);
+  started.push(Math.round(performance.now() - begin));
+}
+
+async function open(page, watch, name, { started, drawn, opened }) {
+  await page.goto("about:blank");
+  await show(started);
+  watch.origin = place.origin;
+  await page.goto(`${place.url}${options.html ? "#" : "&"}/${name}`);
+  await page.waitForFunction(() => window.drawnAt !== null);
+  const rests = await watch.settled();
+  drawn.push(await page.evaluate(() => Math.round(window.drawnAt)));
+  opened.push(rests ? await page.evaluate(() => Math.round(window.lastChange)) : null);
+}
+
+async function visit(page) {
+  const watch = new Watch(page, "");
+  await open(page, watch, "summary", times.first);
+  await open(page, watch, "timeline", times.timeline);
+  await openAll(page);
+  await watch.settled();
+  await page.evaluate(() => performance.clearResourceTimings());
+  const moved = await framesOf(browser, page, "main canvas");
+  for (const name in frames) frames[name].push(...moved[name]);
+  if (!options.html) tiles.push(...(await page.evaluate(tileTimes)));
+  const problems = watch.take();
+  if (problems.length) throw new Error(problems.join("\n"));
+}
+
 try {
-  const opened = [], frames = [];
-  for (let i = 0; i < Number(options.rounds); i++) opened.push(rounded(await round(browser, place, frames)));
-  frames.sort((a, b) => a - b);
+  await inRounds(browser, Number(options.rounds), visit);
   const bytes = options.html ? statSync(fileURLToPath(place.origin)).size : null;
-  console.log(JSON.stringify({ opened, frames: frames.length, median: rounded(quantile(frames, 0.5)), p95: rounded(quantile(frames, 0.95)), most: rounded(frames.at(-1)), bytes }));
+  console.log(JSON.stringify({ ...times, main: summaryOf(frames.main), interval: summaryOf(frames.interval), cpu: summaryOf(frames.cpu), tiles: summaryOf(tiles), bytes }));
 } finally {
   await browser.close();
-  place.close();
+  place?.close();
   rmSync(work, { recursive: true, force: true });
 }

@@ -113,7 +113,7 @@ set(wasm ${SONDE_VIEWER_FILES}/sonde.wasm)
 file(MAKE_DIRECTORY ${SONDE_VIEWER_FILES})
 # The stack lies first, so that one that is too deep is an error and not somebody else's memory.
 add_custom_command(OUTPUT ${wasm} ${wasm}.gz
-  COMMAND ${SONDE_WASM_LD} -o ${wasm} --entry=_initialize --gc-sections --strip-all --stack-first -z stack-size=8388608 --wrap=fstat
+  COMMAND ${SONDE_WASM_LD} -o ${wasm} --entry=_initialize --gc-sections --strip-all --stack-first -z stack-size=8388608 --wrap=fstat --wrap=sbrk
           --export=sonde_wasm_reserve --export=sonde_wasm_open --export=sonde_wasm_ask --export=sonde_wasm_type --export=sonde_wasm_bytes
           --export=sonde_wasm_size ${SONDE_WASI_LIBC}/crt1-reactor.o ${objects} -L${SONDE_WASI_LIBC} -lc ${SONDE_WASM_BUILTINS}
   COMMAND gzip -9 -n -k -f ${wasm}

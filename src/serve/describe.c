@@ -1,6 +1,7 @@
 /* describe.c - see describe.h. */
 #include "describe.h"
 
+#include "analyze/answers/summary/caveats.h"
 #include "views/shown.h"
 
 /* ---- columns ------------------------------------------------------------------------ */
@@ -124,4 +125,20 @@ void sonde__describe_option(struct sonde_view_table *t, const struct sonde_optio
     for (const char *const *c = option->choices; c && *c; c++)
         sonde_cell_text(list, *c);
     sonde_cell_text(t, option->help);
+}
+
+/* ---- notes ------------------------------------------------------------------------------ */
+
+static const struct sonde_view_column note_columns[] = {
+    {.name = "kind", .kind = SONDE_CELL_TEXT, .definition = "what it is about, as the view ledger names it"},
+    {.name = "text", .kind = SONDE_CELL_TEXT, .definition = "what the figures lack, and why: one sentence without a full stop"},
+};
+const struct sonde_view_columns sonde__described_notes = SONDE_VIEW_COLUMNS("notes", note_columns);
+
+void sonde__describe_notes(struct sonde_view_table *t, const struct sonde_view_data *shown)
+{
+    for (const struct sonde_view_note *note = shown->notes; note; note = note->next) {
+        sonde_cell_text(t, sonde_caveat_name((enum sonde_caveat_kind)note->kind));
+        sonde_cell_text(t, note->text);
+    }
 }

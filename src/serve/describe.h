@@ -1,4 +1,4 @@
-/* describe.h - what columns and options are, as cells of an answer. Any thread; rules of views/table.h. */
+/* describe.h - what columns, options and notes are, as cells of an answer. Any thread; rules of views/table.h. */
 #ifndef SONDE_SERVE_DESCRIBE_H
 #define SONDE_SERVE_DESCRIBE_H
 
@@ -13,5 +13,9 @@ void sonde__describe_column(struct sonde_view_table *t, const struct sonde_view_
 /* A row for an option. */
 extern const struct sonde_view_columns sonde__described_options;
 void sonde__describe_option(struct sonde_view_table *t, const struct sonde_option *option);
+
+/* A row for each note of what a view answered. */
+extern const struct sonde_view_columns sonde__described_notes;
+void sonde__describe_notes(struct sonde_view_table *t, const struct sonde_view_data *shown);
 
 #endif

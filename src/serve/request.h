@@ -48,6 +48,7 @@ struct sonde_request {
     X(views)                 \
     X(view)                  \
     X(text)                  \
+    X(missing)               \
     X(run)                   \
     X(operation)             \
     X(find)                  \

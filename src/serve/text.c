@@ -1,7 +1,6 @@
 /* text.c - the request `text`: a view as people read it, in parts: its sentences, its tables with titled columns and formatted
  * cells, its notes. Beside each formatted number is the number, so that the page can sort.
  */
-#include "analyze/answers/summary/caveats.h"
 #include "describe.h"
 #include "view.h"
 #include "views/shown.h"
@@ -101,16 +100,10 @@ static const struct sonde_view_column item_columns[] = {
 };
 static const struct sonde_view_columns items = SONDE_VIEW_COLUMNS("items", item_columns);
 
-static const struct sonde_view_column note_columns[] = {
-    {.name = "kind", .kind = SONDE_CELL_TEXT, .definition = "what it is about, as the view ledger names it"},
-    {.name = "text", .kind = SONDE_CELL_TEXT, .definition = "what the figures lack, and why: one sentence without a full stop"},
-};
-static const struct sonde_view_columns notes = SONDE_VIEW_COLUMNS("notes", note_columns);
-
 static const struct sonde_view_column page_columns[] = {
     {.name = "view", .kind = SONDE_CELL_TEXT, .definition = "its name"},
     {.name = "items", .kind = SONDE_CELL_LIST, .definition = "what is read, in its order", .of = &items},
-    {.name = "notes", .kind = SONDE_CELL_LIST, .definition = "what must be known before it is believed", .of = &notes},
+    {.name = "notes", .kind = SONDE_CELL_LIST, .definition = "what must be known before it is believed", .of = &sonde__described_notes},
 };
 static const struct sonde_view_columns page = SONDE_VIEW_COLUMNS("page", page_columns);
 
@@ -162,11 +155,7 @@ static void fill(struct sonde_view_table *t, const struct sonde_view *view, cons
     struct sonde_view_table *list = sonde_cell_list(t);
     for (const struct sonde_view_item *item = shown->items; item; item = item->next)
         item_row(list, view, item);
-    struct sonde_view_table *said = sonde_cell_list(t);
-    for (const struct sonde_view_note *note = shown->notes; note; note = note->next) {
-        sonde_cell_text(said, sonde_caveat_name((enum sonde_caveat_kind)note->kind));
-        sonde_cell_text(said, note->text);
-    }
+    sonde__describe_notes(sonde_cell_list(t), shown);
 }
 
 static int answer(const struct sonde_session *session, const char *argument, const void *options, struct sonde_answer *out,

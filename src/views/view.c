@@ -22,7 +22,7 @@ const struct sonde_view *sonde_view_find(const char *name)
     return NULL;
 }
 
-static int add_notes(const struct sonde_view *view, const struct sonde_query *q, struct sonde_view_data *out)
+int sonde_view_add_notes(const struct sonde_view *view, const struct sonde_query *q, struct sonde_view_data *out)
 {
     struct sonde_caveats caveats = {0};
     const int rc = sonde_query_caveats(q, view->caveats, view->quick_notes, &caveats);
@@ -54,7 +54,7 @@ int sonde_view_make(const struct sonde_view *view, const struct sonde_query *q, 
     if (rc)
         return rc;
     if (!q->complete && view->caveats)
-        rc = add_notes(view, q, out);
+        rc = sonde_view_add_notes(view, q, out);
     if (!rc && !out->error && (!is_whole(out) || (view->single && out->root && sonde_view_rows(out->root) != 1)))
         out->error = SONDE_EINVALID;
     rc = rc ? rc : out->error;

@@ -60,5 +60,7 @@ const struct sonde_view *sonde_view_find(const char *name); /* NULL: there is no
 /* Answer, with notes about what is missing unless q->complete. 0, or a negative code with `diag`; fini `out` in either case. */
 int sonde_view_make(const struct sonde_view *view, const struct sonde_query *q, struct sonde_view_data *out,
                     struct sonde_diag *diag);
+/* Its notes alone. 0 or a negative code; fini `out` in either case. */
+int sonde_view_add_notes(const struct sonde_view *view, const struct sonde_query *q, struct sonde_view_data *out);
 
 #endif

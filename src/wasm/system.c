@@ -39,6 +39,37 @@ int sonde_stack_run(int (*fn)(void *user), void *user)
     return fn(user);
 }
 
+/* ---- memory -------------------------------------------------------------------- */
+
+enum {
+    PAGE_BYTES = 65536,
+    STEP_PAGES = 256,
+};
+
+void *__wrap_sbrk(intptr_t more);
+
+/* What malloc asks for, 64 kB at a time: each growth of the memory costs a browser as much as copying a megabyte, so it grows in larger
+ * steps. 16 MB that nobody touches are addresses, and no memory. */
+void *__wrap_sbrk(intptr_t more)
+{
+    static size_t end, grown; /* in bytes: what malloc has, and what the memory has */
+    if (!end)
+        end = grown = (size_t)__builtin_wasm_memory_size(0) * PAGE_BYTES;
+    const size_t missing = more > 0 && (size_t)more > grown - end ? (size_t)more - (grown - end) : 0;
+    const size_t pages = (missing + PAGE_BYTES - 1) / PAGE_BYTES, step = pages < STEP_PAGES ? STEP_PAGES : pages;
+    size_t got = missing ? step : 0;
+    if (missing && __builtin_wasm_memory_grow(0, got) == SIZE_MAX) {
+        got = pages; /* near the end of what there is */
+        if (__builtin_wasm_memory_grow(0, got) == SIZE_MAX) {
+            errno = ENOMEM;
+            return (void *)-1;
+        }
+    }
+    grown += got * PAGE_BYTES;
+    end += (size_t)more;
+    return (void *)(end - (size_t)more);
+}
+
 /* ---- files --------------------------------------------------------------------- */
 
 void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)

@@ -203,6 +203,20 @@ class Requests(cli.Case):
                 for note in page["notes"]:
                     self.assertIn("note: " + self.shown(note["text"]), out)
 
+    def test_what_is_missing_is_what_the_summary_says(self):
+        cut = self.path("cut.sonde")
+        subprocess.run([SYNTH, "--operations", "30000", "--lanes", "20", "--cpu", "100", cut], check=True, stdout=subprocess.DEVNULL)
+        process, = (entry.path for entry in os.scandir(cut) if entry.is_dir())
+        os.truncate(os.path.join(process, "data.sonde"), os.path.getsize(os.path.join(process, "data.sonde")) // 2)
+        warned = noted = 0
+        for path in (self.demo(), scenes.annotated(self.folder)[0], scenes.sampled(self.folder)[0], self.odd_names(), cut):
+            missing, summary = self.one(path, "missing"), self.one(path, "text/summary")
+            self.assertEqual(missing["warnings"], [item["text"] for item in summary["items"] if item.get("tone") == "warning"])
+            self.assertEqual(missing["notes"], summary["notes"])
+            warned, noted = warned + len(missing["warnings"]), noted + len(missing["notes"])
+        self.assertTrue(warned and noted)
+        self.assertEqual(self.one(zoo.no_process(self.folder), "missing"), {"warnings": [], "notes": []})
+
     def table_is_shown(self, table, lines):
         if not table["columns"]:
             self.assertEqual(table["rows"], [])
@@ -410,6 +424,7 @@ class Requests(cli.Case):
         process, view = run["processes"][1], self.one(path, "views")[0]
         parts = {"run": [run, process, process["devices"][0], process["lanes"][0]], "find": [found, found["hits"][0]],
                  "operation": [operation, operation["object"], operation["call"], operation["alike"], duration, *operation["frames"]],
+                 "missing": [self.one(path, "missing")],
                  "views": [view, view["options"][0], view["tables"][0], view["tables"][0]["columns"][0]],
                  "An answer": [self.fails_with(path, "nothing", 404)]}
         for section, values in parts.items():

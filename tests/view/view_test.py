@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import select
 import shutil
 import signal
 import socket
@@ -443,6 +444,45 @@ class View(serving.Case):
         for _ in range(500):  # and go at once
             server.connect().close()
         self.assertEqual(server.ask("run").status, 200)
+        self.ends_well(server)
+
+    @staticmethod
+    def answer_on(connection):
+        """The next response on a connection that stays open."""
+        data = b""
+        while b"\r\n\r\n" not in data:
+            data += connection.recv(65536)
+        left = int(re.search(rb"(?i)^content-length: *(\d+)", data, re.M)[1]) - len(data.partition(b"\r\n\r\n")[2])
+        while left > 0:
+            left -= len(connection.recv(65536))
+        return data
+
+    def test_an_answer_that_takes_long_keeps_no_other_waiting(self):
+        path = self.asked = self.path("synth.sonde")
+        subprocess.run([SYNTH, "--operations", "300000", "--lanes", "40", "--threads", "8", path], check=True, stdout=subprocess.DEVNULL)
+        server = self.serve(path)
+
+        def ask_on(connection, request):
+            connection.sendall(f"GET {request} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nX-Sonde-Token: {server.token}\r\n\r\n".encode())
+
+        for _ in range(5):  # others may use the machine: then the long one may be there first
+            held = [server.connect() for _ in range(40)]
+            for connection in held:  # each was taken by a thread
+                ask_on(connection, "/")
+                self.answer_on(connection)
+            ask_on(held[0], "/ask/view/critical")
+            time.sleep(0.1)
+            for connection in held[1:]:
+                ask_on(connection, "/ask/run")
+                self.assertTrue(self.answer_on(connection).startswith(b"HTTP/1.1 200 "))
+            came_later = not select.select([held[0]], [], [], 0)[0]
+            self.assertTrue(self.answer_on(held[0]).startswith(b"HTTP/1.1 200 "))
+            for connection in held:
+                connection.close()
+            if came_later:
+                break
+        else:
+            self.fail("connections waited for the answer on another one")
         self.ends_well(server)
 
     # ---- damage ------------------------------------------------------------------------------------------------------------

@@ -1,13 +1,15 @@
 /* ask.ts - ask.mjs SONDE.WASM PAGE: as sonde-ask (tests/serve/ask.c), of the measurement within an HTML file of `sonde view --html`,
  * answered by sonde.wasm through the page's own code. */
 import { readFileSync, writeSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
 import { type Container, unpack } from "../../viewer/src/transport/container.js";
+import { decode } from "../../viewer/src/transport/digits.js";
 import { Session } from "../../viewer/src/transport/session.js";
 
 function file(path: string): Container {
   const bytes = readFileSync(path);
   const begin = bytes.indexOf('id="sonde-measurement">') + 'id="sonde-measurement">'.length;
-  const packed = Buffer.from(bytes.toString("latin1", begin, bytes.indexOf("<", begin)), "base64");
+  const packed = gunzipSync(new Uint8Array(decode(bytes.toString("latin1", begin, bytes.indexOf("<", begin)))));
   return unpack(packed.buffer.slice(packed.byteOffset, packed.byteOffset + packed.byteLength) as ArrayBuffer);
 }
 

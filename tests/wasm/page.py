@@ -31,6 +31,19 @@ class Missing(Exception):
     """Why it cannot be asked here."""
 
 
+def decode(text):
+    """The bytes of a text (docs/developers/viewer.md, "Bytes as text"): 16 digits are 13 of them."""
+    digits, data = [ord(c) - ord("#") for c in text.replace("!", "<")], bytearray()
+    for part in (digits[i:i + 16] for i in range(0, len(digits), 16)):
+        whole, bits = 0, 0
+        for low, high in zip(part[::2], part[1::2]):
+            whole, bits = whole | (low + 91 * high) << bits, bits + 13
+        if len(part) % 2:
+            whole, bits = whole | part[-1] << bits, bits + 6
+        data += (whole & ((1 << (bits // 8 * 8)) - 1)).to_bytes(bits // 8, "little")
+    return bytes(data)
+
+
 def node(build):
     """Node.js, and a folder in which it finds the viewer's packages: those that the page was built with, else from viewer/ upwards."""
     built = os.path.join(build, "viewer")
@@ -73,7 +86,7 @@ def requests(ask, path):
     views, run = (json.loads(answer.bytes) for answer in asking.ask(ask, path, ["views", "run"]))
     lanes = [(process["process"], lane["lane"]) for process in run["processes"] for lane in process["lanes"]]
     names = [view["name"] for view in views]
-    yield from ["views", "run", "nothing", "view/none", "find?text=e", "find?text=%3C", "overview", "overview?pixels=100&exact"]
+    yield from ["views", "run", "nothing", "view/none", "find?text=e", "find?text=%3C", "missing", "overview", "overview?pixels=100&exact"]
     yield from (kind + name for name in names for kind in ("view/", "text/"))
     yield from (asking.request(name, options) for name in names for options in asking.ALWAYS + asking.ASKED.get(name, []))
     for part in (lanes[i:i + 64] for i in range(0, min(len(lanes), 256), 64)):

@@ -4,7 +4,7 @@ import { act } from "preact/test-utils";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { parseAddress } from "../src/model/address.js";
 import { Requests } from "../src/model/requests.js";
-import type { Column, Kind, Run, Text, TextItem, View } from "../src/model/types.js";
+import type { Column, Kind, Missing, Run, Text, TextItem, View } from "../src/model/types.js";
 import { App } from "../src/views/app.jsx";
 
 const MARKUP = '<script>alert("1")</script><img src=x onerror=alert(2)>';
@@ -28,6 +28,7 @@ const view = (name: string, hidden = false): View => ({
   options: [{ name: "limit", type: "integer", argument: "N", low: 0, high: 10, choices: [], help: "how many" }, { name: "bottom-up", type: "flag", argument: null, low: null, high: null, choices: [], help: "upside down" }],
 });
 const ANSWERS: Record<string, unknown> = {
+  missing: { warnings: ["warning: 3 operations are missing"], notes: [{ kind: "clock", text: "the clock is wrong" }] } satisfies Missing,
   "text/summary": { view: "summary", notes: [{ kind: "clock", text: "the clock is wrong" }], items: [sentence("warning", "warning: 3 operations are missing"), sentence("title", " · 1 process"), sentence("plain", "The device was busy."), DEVICES, sentence("plain", "advice is not computed here", "advice"), { kind: "others", gap: false, views: ["kernels"] }] } satisfies Text,
   "view/summary?limit=1": { verdict: null, kernels: [], devices: [{ process: "h-1-1", device: 0, name: "GPU", wall_ns: 100, busy_ns: 25, kernel_ns: 25, copy_ns: 0, idle_ns: 75, idle_for: null }] },
   "text/kernels": { view: "kernels", notes: [], items: [KERNELS] } satisfies Text,

@@ -1,8 +1,8 @@
 /* html.c - see html.h. docs/developers/viewer.md, "The HTML file", says what is in it.
  *
  * The page is index.html with its script and its style in place of the lines that load them, and with what the worker needs as texts
- * that no browser runs: base64, since HTML is text. Texts of the page end at their end tag, whatever language they are in, so that
- * an end tag within one is written in another way. Whatever comes from the measured program is within the base64.
+ * that no browser runs: digits (digits.h), since HTML is text. Texts of the page end at their end tag, whatever language they are in, so that
+ * an end tag within one is written in another way. Whatever comes from the measured program is within the digits.
  */
 #include "html.h"
 
@@ -12,9 +12,12 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include <zlib.h>
+
 #include "analyze/symbols/symbols.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "digits.h"
 #include "export/out.h"
 #include "format/tables.h"
 
@@ -104,38 +107,56 @@ static void put_text(struct sonde_out *out, const struct sonde_text *text)
     sonde_out_bytes(out, from, (size_t)(end - from));
 }
 
-struct base64 {
-    struct sonde_out *out;
-    unsigned char held[3];
-    size_t count;
+/* What is compressed by gzip and then text. */
+struct zipped {
+    z_stream stream;
+    struct view_digits digits;
+    bool failed; /* no memory */
 };
 
-static void put_three(struct base64 *b)
+/* Fast: chunks of rows are compressed already, so that what is left takes 4 % off, and a higher level not much more. */
+static void zip_begin(struct zipped *z, struct sonde_out *out)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const uint32_t bits = (uint32_t)b->held[0] << 16 | (uint32_t)b->held[1] << 8 | b->held[2];
-    char four[4];
-    for (size_t i = 0; i < 4; i++)
-        four[i] = i <= b->count ? digits[bits >> (18 - 6 * i) & 63] : '=';
-    sonde_out_bytes(b->out, four, sizeof four);
-    memset(b->held, 0, sizeof b->held);
-    b->count = 0;
+    enum { GZIP = 16 };
+    *z = (struct zipped){.digits = {.out = out}};
+    z->failed = deflateInit2(&z->stream, Z_BEST_SPEED, Z_DEFLATED, MAX_WBITS + GZIP, 8, Z_DEFAULT_STRATEGY) != Z_OK;
 }
 
-static void put_base64(void *user, const void *bytes, size_t size)
+static void zip_run(struct zipped *z, int flush)
 {
-    struct base64 *b = user;
-    for (size_t i = 0; i < size; i++) {
-        b->held[b->count++] = ((const unsigned char *)bytes)[i];
-        if (b->count == 3)
-            put_three(b);
+    unsigned char block[16384];
+    do {
+        z->stream.next_out = block;
+        z->stream.avail_out = sizeof block;
+        deflate(&z->stream, flush);
+        view_digits_put(&z->digits, block, sizeof block - z->stream.avail_out);
+    } while (!z->stream.avail_out);
+}
+
+static void zip_put(void *user, const void *bytes, size_t size)
+{
+    struct zipped *z = user;
+    const unsigned char *from = bytes;
+    while (size && !z->failed) {
+        const size_t part = size < UINT32_MAX ? size : UINT32_MAX;
+        z->stream.next_in = (unsigned char *)(uintptr_t)from;
+        z->stream.avail_in = (uInt)part;
+        zip_run(z, Z_NO_FLUSH);
+        from += part;
+        size -= part;
     }
 }
 
-static void end_base64(struct base64 *b)
+/* 0 or SONDE_ENOMEM. */
+static int zip_end(struct zipped *z)
 {
-    if (b->count)
-        put_three(b);
+    if (z->failed)
+        return SONDE_ENOMEM;
+    z->stream.avail_in = 0;
+    zip_run(z, Z_FINISH);
+    deflateEnd(&z->stream);
+    view_digits_end(&z->digits);
+    return 0;
 }
 
 /* ---- the file ------------------------------------------------------------------------------ */
@@ -161,17 +182,18 @@ static void put_open(struct sonde_out *out, const char *tag, const char *nonce)
 
 static int put_worker(struct sonde_out *out, const struct page *page, const struct sonde_pack *pack, struct sonde_diag *diag)
 {
-    struct base64 wasm = {.out = out}, measurement = {.out = out};
+    struct view_digits wasm = {.out = out};
+    struct zipped measurement;
     sonde_out_text(out, "<script type=\"text/plain\" id=\"sonde-worker\">");
     put_text(out, &page->parts[WORKER]);
     sonde_out_text(out, "</script>\n<script type=\"application/octet-stream\" id=\"sonde-wasm\">");
-    put_base64(&wasm, sonde_text_get(&page->parts[WASM]), page->parts[WASM].length);
-    end_base64(&wasm);
+    view_digits_put(&wasm, sonde_text_get(&page->parts[WASM]), page->parts[WASM].length);
+    view_digits_end(&wasm);
     sonde_out_text(out, "</script>\n<script type=\"application/octet-stream\" id=\"sonde-measurement\">");
-    const int rc = sonde_pack_write(pack, put_base64, &measurement, diag);
-    end_base64(&measurement);
+    zip_begin(&measurement, out);
+    const int rc = sonde_pack_write(pack, zip_put, &measurement, diag), ended = zip_end(&measurement);
     sonde_out_text(out, "</script>\n");
-    return rc;
+    return !rc && ended ? sonde_diag_set(diag, ended, NULL, cannot) : rc;
 }
 
 enum { POLICY,

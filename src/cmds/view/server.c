@@ -1,6 +1,7 @@
 /* server.c - see server.h. What is refused, and why, is in docs/viewer.md.
  *
- * libmicrohttpd reads a request, in one of a few threads that each keep the connections that they took. It calls handle() once
+ * libmicrohttpd reads a request, in a thread for each connection: a thread of a pool that computes an answer for ten seconds would keep
+ * the other connections that it took waiting, and a browser takes any of its own for what is to be drawn next. It calls handle() once
  * the head is there, again with a body, which no request has, and again at the end; a response that is queued the first time
  * closes the connection, so only what is not worth to be read on is refused there. The text of a request is kept as it came
  * (begin_request): decoding is the session's. With poll(), not epoll: there 0.9.75 overlooks the end of a connection that comes with
@@ -18,15 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/parallel.h"
 #include "base/stack.h"
 #include "guard.h"
 #include "http.h"
 
 enum {
-    FEWEST_THREADS = 4, /* a browser has six connections, and the thread that computes an answer keeps its others waiting */
-    MOST_THREADS = 8,
-    MOST_CONNECTIONS = 256,
+    MOST_CONNECTIONS = 256,       /* a browser has six */
     CONNECTION_BYTES = 256 << 10, /* for the head of a request: of 65,536 bytes as the session takes them, and a browser's own */
     SILENCE_SECONDS = 30,         /* then a connection is closed */
     BACKLOG = 128,
@@ -337,16 +335,13 @@ int view_server_listen(uint16_t port, struct view_server **out, struct sonde_dia
 int view_server_start(struct view_server *server, const struct sonde_session *session, const struct view_assets *assets,
                       struct sonde_diag *diag)
 {
-    const unsigned processors = sonde_parallel_threads();
-    const unsigned threads = processors < FEWEST_THREADS ? FEWEST_THREADS : (processors > MOST_THREADS ? MOST_THREADS : processors);
     server->session = session;
     server->assets = assets;
     errno = 0;
     /* clang-format off */
     server->daemon = server->http.MHD_start_daemon(
-        MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC, server->port, NULL, NULL, handle, server,
+        MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_ITC, server->port, NULL, NULL, handle, server,
         MHD_OPTION_LISTEN_SOCKET, server->socket,
-        MHD_OPTION_THREAD_POOL_SIZE, threads,
         MHD_OPTION_THREAD_STACK_SIZE, SONDE_STACK_BYTES,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,

@@ -28,6 +28,7 @@ export class Watch {
 
   constructor(page, origin) {
     this.page = page;
+    this.origin = origin;
     page.on("pageerror", (error) => this.say(`error: ${error.stack ?? error}`));
     page.on("crash", () => this.say("the page crashed"));
     page.on("dialog", (dialog) => {
@@ -42,7 +43,7 @@ export class Watch {
     page.on("request", (request) => {
       this.#underWay.add(request);
       const url = request.url();
-      if (!url.startsWith(origin) && !/^(data|blob):/.test(url)) this.say(`asked for ${url}`);
+      if (!url.startsWith(this.origin) && !/^(data|blob):/.test(url)) this.say(`asked for ${url}`);
     });
     page.on("requestfinished", (request) => this.#underWay.delete(request));
     page.on("requestfailed", (request) => this.#underWay.delete(request));

@@ -34,7 +34,7 @@ export async function shown({ sonde, html, work }, measurement) {
 }
 
 function oneFile(sonde, measurement, file) {
-  const done = spawnSync(sonde, ["view", measurement, "--html", file], { encoding: "utf8" });
+  const done = spawnSync(sonde, ["view", measurement, "--html", file, "--force"], { encoding: "utf8" });
   if (done.status !== 0) throw new Error(`sonde view --html: ${done.stderr}`);
   const url = pathToFileURL(file).href;
   return { url, origin: url, close() {} };

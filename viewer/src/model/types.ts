@@ -76,7 +76,18 @@ export type TextItem =
 export interface Text {
   view: string;
   items: TextItem[];
-  notes: { kind: string; text: string }[];
+  notes: Note[];
+}
+
+export interface Note {
+  kind: string;
+  text: string;
+}
+
+/** `missing`: what must be known before any figure is believed. */
+export interface Missing {
+  warnings: string[];
+  notes: Note[];
 }
 
 export interface Extent {

@@ -1,5 +1,7 @@
-/* embedded.ts - requests to the worker of a page that has everything within: its worker, sonde.wasm and the measurement are texts of
- * the page (docs/developers/viewer.md). The worker answers one after the other; what is aborted while it waits is never asked. */
+/* embedded.ts - requests to the workers of a page that has everything within: their script, sonde.wasm and the measurement are texts of
+ * the page (docs/developers/viewer.md). There are two, each with the measurement open: what is drawn does not wait for what reads the whole trace. A
+ * worker answers one request after the other; what is aborted while it waits is never asked. */
+import { decode } from "./digits.js";
 import type { Answer, Transport } from "./transport.js";
 import type { FromWorker, ToWorker } from "./worker.js";
 
@@ -12,7 +14,8 @@ interface Waiting {
 
 type Message<T> = T extends { id: number } ? Omit<T, "id"> : never;
 
-export class EmbeddedTransport implements Transport {
+/** One worker, and what waits for it. */
+class Line {
   private readonly queue: Waiting[] = [];
   private asked: Waiting | null = null;
   private last = 0;
@@ -68,17 +71,27 @@ export class EmbeddedTransport implements Transport {
   }
 }
 
-function decode(base64: string): ArrayBuffer {
-  const text = atob(base64.trim());
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return bytes.buffer;
+/** What is answered at once, and is drawn: all else may take seconds. */
+const QUICK = /^(run|views|timeline|overview|operation)\b/;
+
+export class EmbeddedTransport implements Transport {
+  private readonly quick: Line;
+  private readonly thorough: Line;
+
+  constructor(worker: () => Worker, wasm: ArrayBuffer, measurement: ArrayBuffer) {
+    this.quick = new Line(worker(), wasm.slice(0), measurement.slice(0));
+    this.thorough = new Line(worker(), wasm, measurement);
+  }
+
+  ask(request: string, signal?: AbortSignal): Promise<Answer> {
+    return (QUICK.test(request) ? this.quick : this.thorough).ask(request, signal);
+  }
 }
 
 /** The page's text with this id; it is taken out of the page, since a decoded copy is kept. */
 function take(id: string): string {
   const element = document.getElementById(id);
-  const text = element?.textContent ?? "";
+  const text = (element?.textContent ?? "").trim();
   element?.remove();
   return text;
 }
@@ -90,6 +103,6 @@ function unzip(bytes: ArrayBuffer): Promise<ArrayBuffer> {
 /** Null: the page has no measurement within, and is behind a server. */
 export async function openEmbedded(): Promise<EmbeddedTransport | null> {
   if (!document.getElementById("sonde-measurement")) return null;
-  const worker = new Worker(URL.createObjectURL(new Blob([take("sonde-worker")], { type: "text/javascript" })));
-  return new EmbeddedTransport(worker, await unzip(decode(take("sonde-wasm"))), decode(take("sonde-measurement")));
+  const script = URL.createObjectURL(new Blob([take("sonde-worker")], { type: "text/javascript" }));
+  return new EmbeddedTransport(() => new Worker(script), await unzip(decode(take("sonde-wasm"))), await unzip(decode(take("sonde-measurement"))));
 }

@@ -1,20 +1,18 @@
 /* banner.tsx - above every page: what is missing of the measurement, as the report says it first. */
-import { request } from "../model/requests.js";
-import type { Text, TextItem } from "../model/types.js";
+import type { Missing } from "../model/types.js";
 import { useLoaded, useShared } from "./context.js";
 
 export function Banner() {
-  const { requests } = useShared(), asked = request("text", "summary");
-  const text = useLoaded(asked, () => requests.json<Text>(asked));
-  if (text.state !== "ready") return null; /* the page that asks for it says why */
-  const warnings = warningsOf(text.value.items), { notes } = text.value;
+  const { requests } = useShared(), asked = "missing";
+  const missing = useLoaded(asked, () => requests.json<Missing>(asked));
+  if (missing.state !== "ready") return null; /* it fails where nothing else is answered, which pages say */
+  const { warnings, notes } = missing.value;
   if (!warnings.length && !notes.length) return null;
   return (
     <aside class="banner" aria-label="What is missing">
-      {warnings.map((item, i) => (
-        <p key={i} class={`tone-${item.tone}`}>
-          {item.head}
-          {item.text}
+      {warnings.map((warning, i) => (
+        <p key={i} class="tone-warning">
+          {warning}
         </p>
       ))}
       {notes.length > 0 && (
@@ -31,10 +29,4 @@ export function Banner() {
       )}
     </aside>
   );
-}
-
-type Sentence = Extract<TextItem, { kind: "sentence" }>;
-
-export function warningsOf(items: TextItem[]): Sentence[] {
-  return items.filter((item): item is Sentence => item.kind === "sentence" && (item.tone === "warning" || item.tone === "error"));
 }

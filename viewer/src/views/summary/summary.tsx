@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import { changed, formatAddress, moved } from "../../model/address.js";
 import { toNumbers } from "../../model/columns.js";
 import { request } from "../../model/requests.js";
+import { aboutRows, ROWS_AT_ONCE, rowsWithin } from "../../model/run.js";
 import { cardsOf, deviceUses, screenOf, withStrips } from "../../model/report/summary.js";
 import type { Advices, Overview, Summary, Text, TextItem, TextTable, View } from "../../model/types.js";
 import { useLoaded, useShared } from "../context.js";
@@ -22,7 +23,7 @@ const PIXELS = 1200;
 export function SummaryPage() {
   const { requests, run, views } = useShared(), asked = request("text", "summary");
   const text = useLoaded(asked, () => requests.json<Text>(asked)), view = views.find((one) => one.name === "summary");
-  if (text.state === "loading") return <Reading />;
+  if (text.state === "loading") return rowsWithin(run) > ROWS_AT_ONCE ? <Meanwhile /> : <Reading />;
   if (text.state === "failed")
     return (
       <div class="summary">
@@ -34,6 +35,46 @@ export function SummaryPage() {
       </div>
     );
   return <Screenful text={text.value} view={view!} />;
+}
+
+/** What is known without the trace, which is long. */
+function Meanwhile() {
+  const { run } = useShared();
+  return (
+    <div class="summary">
+      <h1>
+        <Cut text={run.command ?? run.path} />
+      </h1>
+      <p class="quiet" role="status">
+        Reading {aboutRows(rowsWithin(run))} of the trace, for what the devices waited for …
+      </p>
+      {["kernels", "copies"].map((name) => (
+        <Known key={name} name={name} />
+      ))}
+    </div>
+  );
+}
+
+const KNOWN_ROWS = 10;
+
+function Known({ name }: { name: string }) {
+  const { requests, views } = useShared(), asked = request("text", name, { limit: KNOWN_ROWS });
+  const text = useLoaded(asked, () => requests.json<Text>(asked)), view = views.find((one) => one.name === name);
+  if (text.state !== "ready" || !view) return null;
+  return (
+    <>
+      {text.value.items.map((item, i) => item.kind === "table" && item.table.rows.length > 0 && <TablePart key={i} table={item.table} view={view} />)}
+    </>
+  );
+}
+
+function TablePart({ table, view }: { table: TextTable; view: View }) {
+  return (
+    <section>
+      <Table table={table} caption={table.name.replaceAll("_", " ")} />
+      <LeftOut table={table} view={view} />
+    </section>
+  );
 }
 
 function Screenful({ text, view }: { text: Text; view: View }) {
@@ -107,12 +148,7 @@ function Part({ table, summary, view }: { table: TextTable; summary: Summary | n
     case "collectives":
       return <Operations table={table} summary={summary} view={view} />;
     default:
-      return (
-        <section>
-          <Table table={table} caption={table.name.replaceAll("_", " ")} />
-          <LeftOut table={table} view={view} />
-        </section>
-      );
+      return <TablePart table={table} view={view} />;
   }
 }
 

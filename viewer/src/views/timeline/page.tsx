@@ -3,6 +3,7 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import type { Colours } from "../../draw/timeline/palette.js";
 import { rangeOf } from "../../model/address.js";
 import { request } from "../../model/requests.js";
+import { rowsWithin } from "../../model/run.js";
 import type { Interval } from "../../model/timeline/intervals.js";
 import { closedAtFirst, closedNow, laneTree, rowsOf, type Group, type TreeNode } from "../../model/timeline/lanes.js";
 import { placeOfCall, placeOfOperation, type Operation } from "../../model/timeline/operation.js";
@@ -13,6 +14,7 @@ import type { Window } from "../../model/timeline/window.js";
 import type { Hit } from "../../model/types.js";
 import { useShared } from "../context.js";
 import { Failure } from "../failure.jsx";
+import { Costly } from "./costly.jsx";
 import { Details } from "./details.jsx";
 import { savePicture } from "./export.js";
 import { Gutter } from "./gutter.jsx";
@@ -232,7 +234,7 @@ export function TimelinePage() {
     return () => document.removeEventListener("keydown", press);
   }, []);
 
-  const shownRange = range ?? visible, process = selected && processOf(tree, selected.lane);
+  const shownRange = range ?? visible, rowsInRange = useMemo(() => rowsWithin(run, shownRange), [run, shownRange.from, shownRange.to]), process = selected && processOf(tree, selected.lane);
   return (
     <div class="tl">
       <h1 class="tl-said">Time line</h1>
@@ -303,8 +305,8 @@ export function TimelinePage() {
           </div>
           {panel !== "none" && (
             <div id="tl-panel" role="tabpanel" aria-labelledby={`tl-tab-${panel}`} class="tl-panel-body" tabIndex={0}>
-              {panel === "statistics" && <Statistics range={shownRange} selected={!!range} depth={depth} />}
-              {panel === "blame" && <Blame range={shownRange} selected={!!range} depth={depth} />}
+              {panel === "statistics" && <Costly rows={rowsInRange}><Statistics range={shownRange} selected={!!range} depth={depth} /></Costly>}
+              {panel === "blame" && <Costly rows={rowsInRange}><Blame range={shownRange} selected={!!range} depth={depth} /></Costly>}
               {panel === "details" && (selected && process
                 ? <Details key={options.sel} interval={selected} label={label} routine={routine} lane={lane} process={process} onOperation={(known) => (operation.current = known)} onJump={jump} />
                 : <p class="quiet">Click an interval, or walk to one with the arrow keys.</p>)}
