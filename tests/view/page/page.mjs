@@ -28,6 +28,7 @@ let failed = 0;
 function check(what, holds, detail = "") {
   failed += !holds;
   console.log(`${holds ? "ok  " : "FAIL"} ${what}${detail && !holds ? ` (${detail})` : ""}`);
+  return holds;
 }
 
 /** As it is compared: without spaces, for names may be shown in pieces. */
@@ -181,6 +182,91 @@ class Tour {
     check(`kernels: names and counts of sonde report --json`, all.length > 0 && missing.length === 0, JSON.stringify(missing.map(({ name, count }) => [name, count])));
   }
 
+  /** An operation and its dependencies on the time line: the list is the request's, keys and clicks lead to the other end, arrows are drawn. */
+  async dependencies() {
+    const [process] = this.asked("run").processes, own = this.someOperation(process), { origin_ns } = process;
+    const told = () => this.page.locator(".tl-links li button").allInnerTexts().then((names) => names.map(plain));
+    const names = (of) => [...of.before, ...of.after].map(({ name }) => plain(name));
+    if (!check("dependencies: there is an operation that waited and was waited for", own !== null)) return;
+    const chosen = () => new URL(this.page.url()).hash.match(/[?&]sel=([^&]*)/)?.[1] ?? "";
+    const place = (step) => encodeURIComponent(`0:${step.lane}:0:${step.begin_ns - origin_ns}:`), isChosen = (step) => chosen().startsWith(place(step));
+    const window = (step) => `t0=${Math.max(step.begin_ns - origin_ns - 3 * (step.end_ns - step.begin_ns), 0)}&t1=${step.end_ns - origin_ns + 3 * (step.end_ns - step.begin_ns)}`;
+    const open = `${this.base}#/timeline?panel=details&${window(own)}`, overlay = () => this.page.locator(".tl-over canvas").evaluate((canvas) => canvas.toDataURL());
+    await this.open(open);
+    const bare = await overlay();
+    await this.open(`${open}&sel=${place(own)}${own.correlation}`);
+    check("dependencies: the list is what the request says", JSON.stringify(await told()) === JSON.stringify(names(own)), `${await told()} of ${names(own)}`);
+    check("dependencies: something is drawn of them", (await overlay()) !== bare);
+    await this.page.screenshot({ path: path.join(this.pictures, `${this.measurement}${options.html ? "-html" : ""}-timeline-dependencies.png`) });
+    const [deciding] = own.before, after = own.after.find((one) => one.decided);
+    await this.page.keyboard.press(",");
+    await this.watch.settled();
+    check("dependencies: the key , leads to what decided", isChosen(deciding), `${chosen()} for ${place(deciding)}`);
+    const other = this.asked(`dependencies?lane=${deciding.lane}&begin=${deciding.begin_ns}`);
+    check("dependencies: and its list is shown", JSON.stringify(await told()) === JSON.stringify(names(other)), `${await told()} of ${names(other)}`);
+    await this.open(`${open}&sel=${place(own)}${own.correlation}`);
+    await this.page.keyboard.press(".");
+    await this.watch.settled();
+    check("dependencies: the key . leads to what it decided", isChosen(after), `${chosen()} for ${place(after)}`);
+    await this.open(`${open}&sel=${place(own)}${own.correlation}`);
+    await this.page.locator(".tl-links li button").last().click();
+    await this.watch.settled();
+    check("dependencies: a click on one leads there", isChosen(own.after.at(-1)), `${chosen()} for ${place(own.after.at(-1))}`);
+    await this.arrowsOfClosedGroup(`${open}&fold=p0t`, `sel=${place(own)}${own.correlation}`);
+    this.nothingWrong("dependencies, followed");
+  }
+
+  /** With the threads closed, arrows from API calls come from the group's row, where nothing else is drawn over it. */
+  async arrowsOfClosedGroup(closed, chosen) {
+    const drawn = async () => {
+      const row = await this.page.locator(".tl-group button", { hasText: "Threads" }).boundingBox(), over = await this.page.locator(".tl-over canvas").boundingBox();
+      return this.page.locator(".tl-over canvas").evaluate((canvas, [top, height]) => {
+        const { data } = canvas.getContext("2d").getImageData(0, top + 2, canvas.width, height - 4);
+        return data.reduce((sum, byte, i) => (i % 4 === 3 && byte > 200 ? sum + 1 : sum), 0);
+      }, [row.y - over.y, row.height]);
+    };
+    await this.open(closed);
+    const none = await drawn();
+    await this.open(`${closed}&${chosen}`);
+    check("dependencies: arrows come from a closed group", none === 0 && (await drawn()) > 10, `${none}, then ${await drawn()}`);
+  }
+
+  /** The first operation with usable lists: something decided its start, and it decided something. */
+  someOperation(process) {
+    for (const { lane, traces } of process.lanes)
+      for (let number = 0; number < Math.min(traces.operations?.rows ?? 0, 40); number++) {
+        const told = this.asked(`dependencies?lane=${lane}&number=${number}`), ends = [...(told.before ?? []), ...(told.after ?? [])];
+        if (told.before?.[0]?.decided && told.after.some((one) => one.decided) && told.end_ns > told.begin_ns && ends.every((one) => one.end_ns > one.begin_ns)) return told;
+      }
+    return null;
+  }
+
+  /** The critical path over the lanes: its switch draws it, and its longest step is named under the pointer. */
+  async criticalPath() {
+    const { header, columns } = columnsOf(ask(options.ask, this.path, "path").bytes), length = (i) => columns.end_ns[i] - columns.begin_ns[i];
+    const longest = columns.lane.reduce((best, lane, i) => (lane && (best < 0 || length(i) > length(best)) ? i : best), -1);
+    const begin = columns.begin_ns[longest], end = columns.end_ns[longest], overlay = () => this.page.locator(".tl-over canvas").evaluate((canvas) => canvas.toDataURL());
+    await this.open(`${this.base}#/timeline?panel=none&t0=${begin}&t1=${end}`);
+    const bare = await overlay();
+    await this.page.getByRole("button", { name: "Critical path" }).click();
+    await this.watch.settled();
+    check("critical path: it is drawn over the lanes", (await overlay()) !== bare);
+    check("critical path: the address says so", /[?&]path=1/.test(this.page.url()), this.page.url());
+    await this.page.screenshot({ path: path.join(this.pictures, `${this.measurement}${options.html ? "-html" : ""}-timeline-path.png`) });
+    const box = await this.page.locator(".tl-rest canvas").boundingBox(), found = new Set();
+    for (let y = 4; y < box.height; y += 6) {
+      await this.page.mouse.move(box.x + box.width / 2, box.y + y);
+      for (const words of await this.page.locator(".tl-step").allInnerTexts()) found.add(plain(words));
+    }
+    const label = plain(header.strings[columns.label[longest]]);
+    check("critical path: the step under the pointer is named", found.size === 1 && [...found][0].includes(label), `${[...found]} for ${label}`);
+    await this.page.mouse.move(0, 0);
+    await this.page.keyboard.press("c");
+    await this.watch.settled();
+    check("critical path: its key takes it away", !/[?&]path=/.test(this.page.url()) && (await overlay()) === bare);
+    this.nothingWrong("critical path, over the lanes");
+  }
+
   async values() {
     await this.show("values");
     const { objects, coverage, graph } = this.report("values"), rows = (await this.rows()).map((row) => row.map(plain));
@@ -209,6 +295,19 @@ class Tour {
   }
 }
 
+/** An answer of columns (docs/developers/requests.md): numbers as lists. */
+function columnsOf(bytes) {
+  const headerLength = bytes.readUInt32LE(8), header = JSON.parse(bytes.subarray(16, 16 + headerLength)), columns = {};
+  const read = { u64: [8, (at) => Number(bytes.readBigUInt64LE(at))], u32: [4, (at) => bytes.readUInt32LE(at)], u8: [1, (at) => bytes.readUInt8(at)] };
+  let at = Math.ceil((16 + headerLength) / 8) * 8;
+  for (const { name, type, count } of header.columns) {
+    const [size, number] = read[type];
+    columns[name] = Array.from({ length: count }, (_, i) => number(at + i * size));
+    at += Math.ceil((count * size) / 8) * 8;
+  }
+  return { header, columns };
+}
+
 /** Each of the words is in a cell, in their order. */
 function inOrder(words, cells) {
   let at = 0;
@@ -234,6 +333,8 @@ async function tour(browser, axe, name, measurement) {
     for (const shown of pages) await it.visit(shown, THOROUGH.includes(name));
     for (const view of it.asked("views")) if (!view.hidden) await it.view(view.name);
     if (name === "recorded" || name === "cuda") await it.kernels();
+    if (name === "recorded" || name === "cuda") await it.dependencies();
+    if (name === "recorded" || name === "cuda") await it.criticalPath();
     if (name === "recorded" && pages.includes("values")) await it.values();
     if (name === "names") await names(it);
   } finally {

@@ -122,10 +122,10 @@ function drawArrow(context: CanvasRenderingContext2D, { x0, y0, x1, y1, strong, 
 function drawCount(context: CanvasRenderingContext2D, count: number, x: number, y: number, align: CanvasTextAlign, colours: Colours): void {
   context.font = "11px system-ui, sans-serif";
   context.textAlign = align;
-  context.textBaseline = "middle";
+  context.textBaseline = "bottom"; /* above the line */
   context.lineWidth = 4;
   context.strokeStyle = colours.paper;
-  context.strokeText(`×${count}`, x, y);
+  context.strokeText(`×${count}`, x, y - 3);
   context.fillStyle = colours.ink;
-  context.fillText(`×${count}`, x, y);
+  context.fillText(`×${count}`, x, y - 3);
 }

@@ -48,6 +48,8 @@ export function DependencyFacts({ loaded, laneTitle, onGo }: Props) {
   );
 }
 
+const DECIDED = "Of all that had to finish first, this finished last", SLACK = "How much later it could have finished before it had decided";
+
 /** `own`: the list is of what that one waited for. */
 function List({ of, own, left, laneTitle, onGo }: { of: Dependency[]; own: Dependencies | null; left: number; laneTitle(lane: number): string; onGo(to: Dependency): void }) {
   return (
@@ -55,7 +57,7 @@ function List({ of, own, left, laneTitle, onGo }: { of: Dependency[]; own: Depen
       {of.map((one, i) => (
         <li key={i} class={one.decided ? "tl-deciding" : ""}>
           <button type="button" title={`${laneTitle(one.lane)}\n${reasonWords(one)}`} onClick={() => onGo(one)}>{one.name ?? "unknown"}</button>
-          <span class="quiet">{reasonWords(one)}; {slackWords(one, own)}</span>
+          <span class="quiet" title={one.decided ? DECIDED : SLACK}>{reasonWords(one)}; {slackWords(one, own)}</span>
         </li>
       ))}
       {left > 0 && <li class="quiet">and {formatCount(left)} more</li>}
@@ -65,6 +67,6 @@ function List({ of, own, left, laneTitle, onGo }: { of: Dependency[]; own: Depen
 
 function slackWords(one: Dependency, own: Dependencies | null): string {
   if (!one.decided) return `slack ${formatTime(one.slack_ns)}`;
-  if (!own) return "it decided when this one went on";
+  if (!own) return one.kind === "call" ? "this decided when it returned" : "this decided its start";
   return own.delay_ns === null ? "decided when it returned" : `decided its start, ${own.delay_ns ? `${formatTime(own.delay_ns)} before` : "without delay"}`;
 }
