@@ -1,6 +1,6 @@
 // shown.mjs - a measurement shown by `sonde view`, behind its server or as one file.
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -34,6 +34,7 @@ export async function shown({ sonde, html, work }, measurement) {
 }
 
 function oneFile(sonde, measurement, file) {
+  rmSync(file, { force: true }); // of the last run, which would not be overwritten
   const done = spawnSync(sonde, ["view", measurement, "--html", file], { encoding: "utf8" });
   if (done.status !== 0) throw new Error(`sonde view --html: ${done.stderr}`);
   const url = pathToFileURL(file).href;

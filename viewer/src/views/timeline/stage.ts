@@ -544,9 +544,10 @@ export class Stage {
   }
 
   private stretches(process: number, steps: Steps, top: number): Stretch[] {
-    const out: Stretch[] = [];
+    const out: Stretch[] = [], places = new Map<number, ReturnType<Stage["heightOf"]>>([[0, null]]);
     for (const { lane, from, to } of marksOf(steps, this.window, this.width)) {
-      const place = lane ? this.heightOf(laneKey(process, lane), top) : null;
+      if (!places.has(lane)) places.set(lane, this.heightOf(laneKey(process, lane), top));
+      const place = places.get(lane);
       const x0 = Math.max(xAt(this.window, this.width, from), -10), x1 = Math.min(xAt(this.window, this.width, to), this.width + 10);
       if (place) out.push({ x0, x1, y: place.bottom, seen: place.seen });
     }
