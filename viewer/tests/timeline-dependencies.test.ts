@@ -28,7 +28,7 @@ describe("what is asked", () => {
   });
 
   it("is nothing of what is neither, or several", () => {
-    for (const more of [{ kind: "sample" as const }, { kind: "wait" as const }, { kind: "range" as const, track: 1 }, { merged: true }, { kind: "unread" as const }])
+    for (const more of [{ kind: "sample" as const }, { kind: "wait" as const }, { kind: "range" as const, track: 1 }, { merged: true }, { kind: "unread" as const }, { kind: "call" as const, rows: 2 }])
       expect(dependenciesOf(interval(more), process)).toBeNull();
   });
 });

@@ -34,7 +34,7 @@ export interface Dependencies extends Step {
 export function dependenciesOf(interval: Interval, process: Process): string | null {
   if (interval.merged || interval.track > 0) return null;
   const isCall = interval.kind === "call", isOperation = interval.kind === "operation" || interval.kind === "order" || interval.kind === "untimed";
-  if (!isCall && !isOperation) return null;
+  if ((!isCall && !isOperation) || interval.rows > 1) return null; /* at a level of the call path, several calls can be one interval */
   return request("dependencies", null, {
     process: process.process, lane: Number(interval.lane.split(":")[1]), begin: interval.begin + process.origin_ns,
     correlation: isOperation ? interval.correlation || null : null,
