@@ -182,43 +182,68 @@ class Tour {
     check(`kernels: names and counts of sonde report --json`, all.length > 0 && missing.length === 0, JSON.stringify(missing.map(({ name, count }) => [name, count])));
   }
 
+  /** What lies over the lanes as it is drawn now: what is under way has been. */
+  async overlay() {
+    await this.watch.settled();
+    await this.page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+    return this.page.locator(".tl-over canvas").evaluate((canvas) => canvas.toDataURL());
+  }
+
+  /** Waits for it, for a while. */
+  async becomes(holds) {
+    const until = Date.now() + 30_000;
+    while (!(await holds())) {
+      if (Date.now() > until) return false;
+      await this.watch.settled();
+    }
+    return true;
+  }
+
   /** An operation and its dependencies on the time line: the list is the request's, keys and clicks lead to the other end, arrows are drawn. */
   async dependencies() {
-    const [process] = this.asked("run").processes, own = this.someOperation(process), { origin_ns } = process;
-    const told = () => this.page.locator(".tl-links li button").allInnerTexts().then((names) => names.map(plain));
-    const names = (of) => [...of.before, ...of.after].map(({ name }) => plain(name));
+    const [process] = this.asked("run").processes, { origin_ns } = process, own = this.someOperation(process);
     if (!check("dependencies: there is an operation that waited and was waited for", own !== null)) return;
+    const told = () => this.page.locator(".tl-links li button").allInnerTexts().then((names) => JSON.stringify(names.map(plain)));
+    const names = (of) => JSON.stringify([...of.before, ...of.after].map(({ name }) => plain(name)));
     const chosen = () => new URL(this.page.url()).hash.match(/[?&]sel=([^&]*)/)?.[1] ?? "";
-    const place = (step) => encodeURIComponent(`0:${step.lane}:0:${step.begin_ns - origin_ns}:`), isChosen = (step) => chosen().startsWith(place(step));
-    const window = (step) => `t0=${Math.max(step.begin_ns - origin_ns - 3 * (step.end_ns - step.begin_ns), 0)}&t1=${step.end_ns - origin_ns + 3 * (step.end_ns - step.begin_ns)}`;
-    const open = `${this.base}#/timeline?panel=details&${window(own)}`, overlay = () => this.page.locator(".tl-over canvas").evaluate((canvas) => canvas.toDataURL());
+    const place = (step) => encodeURIComponent(`0:${step.lane}:0:${step.begin_ns - origin_ns}:`), room = 3 * (own.end_ns - own.begin_ns), begin = own.begin_ns - origin_ns;
+    const open = `${this.base}#/timeline?panel=details&t0=${Math.max(begin - room, 0)}&t1=${own.end_ns - origin_ns + room}`, sel = `sel=${place(own)}${own.correlation}`;
+    const leads = async (what, to) => check(`dependencies: ${what}`, await this.becomes(() => chosen().startsWith(place(to))), `${chosen()} for ${place(to)}`);
+    const lists = async (what, of) => check(`dependencies: ${what}`, await this.becomes(async () => (await told()) === names(of)), `${await told()} of ${names(of)}`);
+    const afresh = async () => { // the page writes what it shows into the address a moment later, which must not be that of the step before
+      await this.page.goto("about:blank");
+      await this.open(`${open}&${sel}`);
+    };
     await this.open(open);
-    const bare = await overlay();
-    await this.open(`${open}&sel=${place(own)}${own.correlation}`);
-    check("dependencies: the list is what the request says", JSON.stringify(await told()) === JSON.stringify(names(own)), `${await told()} of ${names(own)}`);
-    check("dependencies: something is drawn of them", (await overlay()) !== bare);
-    await this.page.screenshot({ path: path.join(this.pictures, `${this.measurement}${options.html ? "-html" : ""}-timeline-dependencies.png`) });
-    const [deciding] = own.before, after = own.after.find((one) => one.decided);
+    const bare = await this.overlay();
+    await afresh();
+    await lists("the list is what the request says", own);
+    check("dependencies: something is drawn of them", await this.becomes(async () => (await this.overlay()) !== bare));
+    await this.picture("dependencies");
     await this.page.keyboard.press(",");
-    await this.watch.settled();
-    check("dependencies: the key , leads to what decided", isChosen(deciding), `${chosen()} for ${place(deciding)}`);
-    const other = this.asked(`dependencies?lane=${deciding.lane}&begin=${deciding.begin_ns}`);
-    check("dependencies: and its list is shown", JSON.stringify(await told()) === JSON.stringify(names(other)), `${await told()} of ${names(other)}`);
-    await this.open(`${open}&sel=${place(own)}${own.correlation}`);
+    await leads("the key , leads to what decided", own.before[0]);
+    await lists("and its list is shown", this.asked(`dependencies?lane=${own.before[0].lane}&begin=${own.before[0].begin_ns}`));
+    await afresh();
+    await lists("it is the same again", own);
     await this.page.keyboard.press(".");
-    await this.watch.settled();
-    check("dependencies: the key . leads to what it decided", isChosen(after), `${chosen()} for ${place(after)}`);
-    await this.open(`${open}&sel=${place(own)}${own.correlation}`);
+    await leads("the key . leads to what it decided", own.after.find((one) => one.decided));
+    await afresh();
+    await lists("and again", own);
     await this.page.locator(".tl-links li button").last().click();
-    await this.watch.settled();
-    check("dependencies: a click on one leads there", isChosen(own.after.at(-1)), `${chosen()} for ${place(own.after.at(-1))}`);
-    await this.arrowsOfClosedGroup(`${open}&fold=p0t`, `sel=${place(own)}${own.correlation}`);
+    await leads("a click on one leads there", own.after.at(-1));
+    await this.page.goto("about:blank");
+    await this.arrowsOfClosedGroup(`${open}&fold=p0t`, sel);
     this.nothingWrong("dependencies, followed");
+  }
+
+  picture(of) {
+    return this.page.screenshot({ path: path.join(this.pictures, `${this.measurement}${options.html ? "-html" : ""}-timeline-${of}.png`) });
   }
 
   /** With the threads closed, arrows from API calls come from the group's row, where nothing else is drawn over it. */
   async arrowsOfClosedGroup(closed, chosen) {
     const drawn = async () => {
+      await this.overlay();
       const row = await this.page.locator(".tl-group button", { hasText: "Threads" }).boundingBox(), over = await this.page.locator(".tl-over canvas").boundingBox();
       return this.page.locator(".tl-over canvas").evaluate((canvas, [top, height]) => {
         const { data } = canvas.getContext("2d").getImageData(0, top + 2, canvas.width, height - 4);
@@ -228,7 +253,7 @@ class Tour {
     await this.open(closed);
     const none = await drawn();
     await this.open(`${closed}&${chosen}`);
-    check("dependencies: arrows come from a closed group", none === 0 && (await drawn()) > 10, `${none}, then ${await drawn()}`);
+    check("dependencies: arrows come from a closed group", none === 0 && (await this.becomes(async () => (await drawn()) > 10)), `${none}, then ${await drawn()}`);
   }
 
   /** The first operation with usable lists: something decided its start, and it decided something. */
@@ -245,25 +270,23 @@ class Tour {
   async criticalPath() {
     const { header, columns } = columnsOf(ask(options.ask, this.path, "path").bytes), length = (i) => columns.end_ns[i] - columns.begin_ns[i];
     const longest = columns.lane.reduce((best, lane, i) => (lane && (best < 0 || length(i) > length(best)) ? i : best), -1);
-    const begin = columns.begin_ns[longest], end = columns.end_ns[longest], overlay = () => this.page.locator(".tl-over canvas").evaluate((canvas) => canvas.toDataURL());
-    await this.open(`${this.base}#/timeline?panel=none&t0=${begin}&t1=${end}`);
-    const bare = await overlay();
+    await this.open(`${this.base}#/timeline?panel=none&t0=${columns.begin_ns[longest]}&t1=${columns.end_ns[longest]}`);
+    const bare = await this.overlay();
     await this.page.getByRole("button", { name: "Critical path" }).click();
-    await this.watch.settled();
-    check("critical path: it is drawn over the lanes", (await overlay()) !== bare);
-    check("critical path: the address says so", /[?&]path=1/.test(this.page.url()), this.page.url());
-    await this.page.screenshot({ path: path.join(this.pictures, `${this.measurement}${options.html ? "-html" : ""}-timeline-path.png`) });
+    check("critical path: it is drawn over the lanes", await this.becomes(async () => (await this.overlay()) !== bare));
+    check("critical path: the address says so", await this.becomes(() => /[?&]path=1/.test(this.page.url())), this.page.url());
+    await this.picture("path");
     const box = await this.page.locator(".tl-rest canvas").boundingBox(), found = new Set();
     for (let y = 4; y < box.height; y += 6) {
       await this.page.mouse.move(box.x + box.width / 2, box.y + y);
+      await this.page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
       for (const words of await this.page.locator(".tl-step").allInnerTexts()) found.add(plain(words));
     }
     const label = plain(header.strings[columns.label[longest]]);
     check("critical path: the step under the pointer is named", found.size === 1 && [...found][0].includes(label), `${[...found]} for ${label}`);
     await this.page.mouse.move(0, 0);
     await this.page.keyboard.press("c");
-    await this.watch.settled();
-    check("critical path: its key takes it away", !/[?&]path=/.test(this.page.url()) && (await overlay()) === bare);
+    check("critical path: its key takes it away", await this.becomes(async () => !/[?&]path=/.test(this.page.url()) && (await this.overlay()) === bare));
     this.nothingWrong("critical path, over the lanes");
   }
 
