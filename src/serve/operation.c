@@ -6,12 +6,9 @@
 #include "request.h"
 #include "views/groups.h"
 #include "views/names.h"
+#include "which.h"
 
-/* ---- which one ------------------------------------------------------------------------ */
-
-struct asked {
-    int64_t process, lane, number, begin, correlation; /* -1: not given */
-};
+/* ---- it, and its call ------------------------------------------------------------------- */
 
 struct found {
     const struct sonde_query *q;
@@ -25,56 +22,6 @@ struct found {
     uint32_t call_lane;
     struct sonde_row_call call;
 };
-
-#define AT(field) offsetof(struct asked, field)
-static const struct sonde_option options_table[] = {
-    {.name = "process", .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = UINT32_MAX, .offset = AT(process), .help = "the process, as the request run numbers it (default 0)"},
-    {.name = "lane", .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = UINT32_MAX, .offset = AT(lane), .help = "the queue, as the request run numbers it; with a correlation it may be missing"},
-    {.name = "number", .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = INT64_MAX, .offset = AT(number), .help = "the operation, by its place in the lane, from 0"},
-    {.name = "begin", .type = SONDE_OPTION_INT, .argument = "NS", .low = 0, .high = INT64_MAX, .offset = AT(begin), .help = "the operation, by its begin on the process's axis; without times, by the entry of its API call"},
-    {.name = "correlation", .type = SONDE_OPTION_INT, .argument = "N", .low = 1, .high = INT64_MAX, .offset = AT(correlation), .help = "the operation, by what it and its API call are told by"},
-    {.name = NULL},
-};
-#undef AT
-static const struct asked nothing = {.process = 0, .lane = -1, .number = -1, .begin = -1, .correlation = -1};
-
-static int wrong(struct sonde_problem *problem, int code, const char *option, const char *what, int64_t value)
-{
-    problem->option = option;
-    return sonde_diag_set(&problem->diag, code, NULL, what, (long long)value);
-}
-
-static int check(const struct sonde_query *q, const struct asked *asked, struct sonde_problem *problem)
-{
-    if (asked->process >= q->m->process_count)
-        return wrong(problem, SONDE_ENOTFOUND, "process", "there is no process %lld", asked->process);
-    if (asked->number < 0 && asked->begin < 0 && asked->correlation < 0)
-        return wrong(problem, SONDE_EINVALID, NULL, "an operation is told by its number, its begin or its correlation", 0);
-    if (asked->lane < 0 && asked->correlation < 0)
-        return wrong(problem, SONDE_EINVALID, "lane", "the operation's lane is missing", 0);
-    if (asked->lane == 0 || asked->lane >= q->m->processes[asked->process].lane_count)
-        return wrong(problem, SONDE_ENOTFOUND, "lane", "the process has no lane %lld", asked->lane);
-    return 0;
-}
-
-/* On the lane that was asked for, or on all. 0, SONDE_ENOTFOUND or SONDE_ENOMEM. */
-static int find_row(struct found *f, const struct asked *asked)
-{
-    const uint64_t number = (uint64_t)asked->number, begin = (uint64_t)asked->begin, correlation = (uint64_t)asked->correlation;
-    struct sonde_trace_wanted wanted = {
-        .table = SONDE_TABLE_OP,
-        .number = asked->number < 0 ? NULL : &number,
-        .at_ns = asked->begin < 0 ? NULL : &begin,
-        .correlation = asked->correlation < 0 ? NULL : &correlation,
-    };
-    int rc = SONDE_ENOTFOUND;
-    const uint32_t first = asked->lane < 0 ? 1 : (uint32_t)asked->lane, last = asked->lane < 0 ? f->p->lane_count : first + 1;
-    for (wanted.lane = first; wanted.lane < last && rc == SONDE_ENOTFOUND; wanted.lane++) {
-        f->lane = wanted.lane;
-        rc = sonde_trace_row(f->p, &wanted, &f->row, &f->number);
-    }
-    return rc;
-}
 
 /* The call that made it: it was entered then. */
 static int find_call(struct found *f)
@@ -91,17 +38,17 @@ static int find_call(struct found *f)
     return rc == SONDE_ENOTFOUND ? 0 : rc;
 }
 
-static int find(const struct sonde_session *session, const struct asked *asked, struct found *f, struct sonde_problem *problem)
+static int find(const struct sonde_session *session, const struct sonde__which *which, struct found *f, struct sonde_problem *problem)
 {
-    int rc = check(&session->query, asked, problem);
+    int rc = sonde__which_check(&session->query, which, problem);
     if (rc)
         return rc;
     *f = (struct found){
         .q = &session->query,
-        .p = &session->query.m->processes[asked->process],
-        .process = (uint32_t)asked->process,
+        .p = &session->query.m->processes[which->process],
+        .process = (uint32_t)which->process,
     };
-    rc = find_row(f, asked);
+    rc = sonde__which_find(f->p, which, &f->row, &f->lane, &f->number);
     if (rc == SONDE_ENOTFOUND)
         return sonde_diag_set(&problem->diag, rc, NULL, "the trace has no such operation");
     rc = rc ? rc : find_call(f);
@@ -331,8 +278,8 @@ static int answer(const struct sonde_session *session, const char *argument, con
 const struct sonde_request sonde_request_operation = {
     .name = "operation",
     .summary = "one operation of the trace, with all that is known of it",
-    .options = options_table,
-    .options_bytes = sizeof(struct asked),
-    .defaults = &nothing,
+    .options = sonde__which_options,
+    .options_bytes = sizeof(struct sonde__which),
+    .defaults = &sonde__which_none,
     .answer = answer,
 };

@@ -141,11 +141,9 @@ static int answer(const struct sonde_session *session, const char *argument, con
         return sonde_diag_set(&problem->diag, SONDE_ENOTFOUND, NULL, "there is no process %lld", (long long)process);
     }
     out->type = SONDE_PACKED_MEDIA_TYPE;
-    int rc = sonde_critical_compute(q->m, q->profile, &(struct sonde_critical_options){.segments = true}, NULL, &critical);
-    const struct sonde_path *path = NULL;
-    for (size_t i = 0; i < critical.paths.count && !rc; i++)
-        if (critical.paths.items[i].process == process)
-            path = &critical.paths.items[i];
+    const struct sonde_critical_options wanted = {.segments = true, .alone = true, .process = (uint32_t)process};
+    int rc = sonde_critical_compute(q->m, q->profile, &wanted, NULL, &critical);
+    const struct sonde_path *path = critical.paths.count ? &critical.paths.items[0] : NULL;
     if (!rc && !path)
         rc = sonde_diag_set(&problem->diag, SONDE_EEMPTY, NULL, "there is no trace of process %lld", (long long)process);
     else if (rc || (rc = pack(q, path, &out->text)))

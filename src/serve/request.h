@@ -9,6 +9,7 @@
 #ifndef SONDE_SERVE_REQUEST_H
 #define SONDE_SERVE_REQUEST_H
 
+#include "analyze/answers/critical/dependencies.h"
 #include "analyze/answers/timeline/timeline.h"
 #include "base/option.h"
 #include "session.h"
@@ -20,6 +21,7 @@ struct sonde_session {
     char *path;
     struct sonde_text word;   /* the path as a shell reads it */
     struct sonde_timeline *timeline;
+    struct sonde_dependencies *dependencies;
 };
 
 struct sonde_problem {         /* why a request has no answer */
@@ -51,6 +53,7 @@ struct sonde_request {
     X(missing)               \
     X(run)                   \
     X(operation)             \
+    X(dependencies)          \
     X(find)                  \
     X(source)                \
     X(timeline)              \

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/answers/critical/critical.h"
 #include "base/nearest.h"
 #include "problem.h"
 #include "request.h"
@@ -36,6 +37,8 @@ int sonde_session_open(const char *path, struct sonde_session **out, struct sond
         rc = sonde_diag_set(diag, SONDE_ENOMEM, path, "cannot open");
     if (!rc && !(session->query.blame_basis = sonde_blame_basis_create(session->query.m, session->query.profile)))
         rc = sonde_diag_set(diag, SONDE_ENOMEM, path, "cannot open");
+    if (!rc && sonde_dependencies_create(session->query.m, SONDE_CRITICAL_ROWS, &session->dependencies))
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, path, "cannot open");
     if (rc)
         sonde_session_close(session);
     else
@@ -47,6 +50,7 @@ void sonde_session_close(struct sonde_session *session)
 {
     if (!session)
         return;
+    sonde_dependencies_destroy(session->dependencies);
     sonde_timeline_destroy(session->timeline);
     sonde_blame_basis_destroy(session->query.blame_basis);
     sonde_query_fini(&session->query);

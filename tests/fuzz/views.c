@@ -14,6 +14,7 @@
 #include "analyze/answers/blame/blame.h"
 #include "analyze/answers/summary/caveats.h"
 #include "analyze/answers/critical/critical.h"
+#include "analyze/answers/critical/dependencies.h"
 #include "analyze/answers/lanes/lanes.h"
 #include "analyze/answers/memory/memory.h"
 #include "analyze/symbols/debug_file.h"
@@ -24,6 +25,7 @@
 #include "analyze/model/recorded.h"
 #include "analyze/model/totals.h"
 #include "analyze/metrics/profile_rows.h"
+#include "analyze/trace/trace.h"
 
 static void require(int condition)
 {
@@ -187,6 +189,38 @@ static void drawings(const struct sonde_measurement *m, const struct sonde_profi
     sonde_vector_fini(&lanes);
 }
 
+/* What is told of one step; whatever waited for it is there, or is left out. */
+static void told(struct sonde_dependencies_of *of)
+{
+    require(of->before.count <= 3 && of->after.count <= 3);
+    require(of->before.count == 3 || !of->before_left_out);
+    require(of->after.count == 3 || !of->after_left_out);
+    sonde_dependencies_of_fini(of);
+}
+
+static void dependencies(const struct sonde_measurement *m)
+{
+    struct sonde_dependencies *d = NULL;
+    require(sonde_dependencies_create(m, SONDE_CRITICAL_ROWS, &d) == 0);
+    for (uint32_t process = 0; process < m->process_count; process++)
+        for (uint32_t lane = 1; lane < m->processes[process].lane_count && lane < 8; lane++)
+            for (uint64_t number = 0; number < 3; number++) {
+                struct sonde_dependencies_of op = {0}, call = {0};
+                struct sonde_trace_wanted wanted = {.table = SONDE_TABLE_OP, .lane = lane, .number = &number};
+                struct sonde_row_op row;
+                struct sonde_row_call entered;
+                uint64_t found;
+                if (!sonde_trace_row(&m->processes[process], &wanted, &row, &found))
+                    (void)sonde_dependencies_of_op(d, process, lane, &row, 3, &op);
+                wanted.table = SONDE_TABLE_CALL;
+                if (!sonde_trace_row(&m->processes[process], &wanted, &entered, &found))
+                    (void)sonde_dependencies_of_call(d, process, lane, entered.enter_ns, 3, &call);
+                told(&op);
+                told(&call);
+            }
+    sonde_dependencies_destroy(d);
+}
+
 void fuzz_views(const struct sonde_measurement *m)
 {
     struct sonde_profile *profile = NULL;
@@ -200,6 +234,7 @@ void fuzz_views(const struct sonde_measurement *m)
     shapes(m, profile);
     traces(m, profile);
     drawings(m, profile);
+    dependencies(m);
     sonde_caveats_fini(&caveats);
     sonde_totals_fini(&totals);
     sonde_profile_destroy(profile);

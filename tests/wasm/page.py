@@ -92,7 +92,7 @@ def requests(ask, path):
     for part in (lanes[i:i + 64] for i in range(0, min(len(lanes), 256), 64)):
         listed = ",".join("%d:%d" % lane for lane in part)
         yield from (f"timeline?lanes={listed}" + more for more in ("&pixels=300", "&pixels=2000&depth=2", "&from=1000&to=900000000&exact"))
-    yield from (f"operation?process={process}&lane={lane}&number={number}" for process, lane in lanes[:64] for number in (0, 5))
+    yield from (f"{name}?process={process}&lane={lane}&number={number}" for name in ("operation", "dependencies") for process, lane in lanes[:64] for number in (0, 5))
 
 
 def differences(build, page, path):

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { frameText, partsOf, savingOf, type CriticalPath, type PathThing } from "../src/model/critical.js";
 import { holdersAt, pointAt, siteText, spaceText, stackedLines, type MemorySpace } from "../src/model/memory.js";
-import { binSteps, isOf, longestStep, type Steps } from "../src/model/path.js";
+import { binSteps, isOf, longestStep, marksOf, stepAt, type Steps } from "../src/model/path.js";
 import { compare } from "../src/views/memory/sorttable.jsx";
 
 const thing: PathThing = { ns: 100, steps: 2, delay_ns: null, category: "kernel", name: "work", operation: "kernel", file: null, module: null, error_ns: 0, inferred_ns: 0, behind_inferred_ns: 0, half_ns: 50, saving_ns: 40 };
@@ -17,7 +17,7 @@ function path(): CriticalPath {
 /* host 0-100, kernel 100-400, api 400-450, kernel 450-1000 */
 const steps: Steps = {
   header: { process: 0, from_ns: 0, to_ns: 1000, limited: false, categories: ["host", "api", "kernel"], strings: ["main() a.c", "clFinish", "kernel k<int>", "kernel other"], names: ["main", "clFinish", "void k<int>", "other"] },
-  count: 4, begin: Float64Array.of(0, 100, 400, 450), end: Float64Array.of(100, 400, 450, 1000), node: [1, 2, 3, 4], label: [0, 2, 1, 3], category: [0, 2, 1, 2],
+  count: 4, begin: Float64Array.of(0, 100, 400, 450), end: Float64Array.of(100, 400, 450, 1000), lane: [1, 2, 1, 2], node: [1, 2, 3, 4], label: [0, 2, 1, 3], category: [0, 2, 1, 2],
 };
 
 describe("the critical path", () => {
@@ -30,6 +30,26 @@ describe("the critical path", () => {
     expect(savingOf(path(), { ...thing, behind_inferred_ns: 60 }).inferred).toBe(true);
     expect(savingOf(path(), { ...thing, behind_inferred_ns: 50 }).inferred).toBe(false);
     expect(savingOf(path(), { ...thing, saving_ns: null })).toEqual({ saved_ns: 50, evaluated: false, inferred: false, length_ns: 150 });
+  });
+
+  it("names the step at a time", () => {
+    expect([0, 99, 100, 449, 450, 999].map((time) => stepAt(steps, time))).toEqual([0, 0, 1, 2, 3, 3]);
+    expect([stepAt(steps, -1), stepAt(steps, 1000)]).toEqual([-1, -1]);
+  });
+
+  it("is drawn over the lanes step by step where each has its pixels", () => {
+    expect(marksOf(steps, { from: 0, to: 1000 }, 1000)).toEqual([{ lane: 1, from: 0, to: 100 }, { lane: 2, from: 100, to: 400 }, { lane: 1, from: 400, to: 450 }, { lane: 2, from: 450, to: 1000 }]);
+    expect(marksOf(steps, { from: 120, to: 420 }, 300)).toEqual([{ lane: 2, from: 100, to: 400 }, { lane: 1, from: 400, to: 450 }]);
+    expect(marksOf(steps, { from: 2000, to: 3000 }, 100)).toEqual([]);
+  });
+
+  it("is drawn with a few marks for each pixel, of every lane, however long it is", () => {
+    const count = 100_000, begin = Float64Array.from({ length: count }, (_, i) => i * 10), end = begin.map((time) => time + 10), lane = Array.from({ length: count }, (_, i) => 1 + (i % 3));
+    const long: Steps = { ...steps, count, begin, end, lane }, marks = marksOf(long, { from: 0, to: count * 10 }, 100);
+    expect(marks.length).toBeLessThanOrEqual(100 * 4);
+    expect(new Set(marks.map((mark) => mark.lane))).toEqual(new Set([1, 2, 3]));
+    expect([marks[0]!.from, marks.at(-1)!.to]).toEqual([0, count * 10]);
+    for (let i = 1; i < marks.length; i++) expect(marks[i]!.from === marks[i - 1]!.from || marks[i]!.from === marks[i - 1]!.to).toBe(true);
   });
 
   it("finds the steps of an activity", () => {

@@ -33,6 +33,7 @@ let failed = 0;
 function check(what, holds, detail = "") {
   failed += !holds;
   console.log(`${holds ? "ok  " : "FAIL"} ${what}${detail && !holds ? ` (${detail})` : ""}`);
+  return holds;
 }
 
 /** As it is compared: without spaces, for names may be shown in pieces. */
@@ -256,6 +257,114 @@ class Tour {
     this.nothingWrong("blame, by numbers");
   }
 
+  /** What lies over the lanes as it is drawn now: what is under way has been. */
+  async overlay() {
+    await this.watch.settled();
+    await this.page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+    return this.page.locator(".tl-over canvas").evaluate((canvas) => canvas.toDataURL());
+  }
+
+  /** Waits for it, for a while. */
+  async becomes(holds) {
+    const until = Date.now() + 30_000;
+    while (!(await holds())) {
+      if (Date.now() > until) return false;
+      await this.watch.settled();
+    }
+    return true;
+  }
+
+  /** An operation and its dependencies on the time line: the list is the request's, keys and clicks lead to the other end, arrows are drawn. */
+  async dependencies() {
+    const [process] = this.asked("run").processes, { origin_ns } = process, own = this.someOperation(process);
+    if (!check("dependencies: there is an operation that waited and was waited for", own !== null)) return;
+    const told = () => this.page.locator(".tl-links li button").allInnerTexts().then((names) => JSON.stringify(names.map(plain)));
+    const names = (of) => JSON.stringify([...of.before, ...of.after].map(({ name }) => plain(name)));
+    const chosen = () => new URL(this.page.url()).hash.match(/[?&]sel=([^&]*)/)?.[1] ?? "";
+    const place = (step) => encodeURIComponent(`0:${step.lane}:0:${step.begin_ns - origin_ns}:`), room = 3 * (own.end_ns - own.begin_ns), begin = own.begin_ns - origin_ns;
+    const open = `${this.base}#/timeline?panel=details&t0=${Math.max(begin - room, 0)}&t1=${own.end_ns - origin_ns + room}`, sel = `sel=${place(own)}${own.correlation}`;
+    const leads = async (what, to) => check(`dependencies: ${what}`, await this.becomes(() => chosen().startsWith(place(to))), `${chosen()} for ${place(to)}`);
+    const lists = async (what, of) => check(`dependencies: ${what}`, await this.becomes(async () => (await told()) === names(of)), `${await told()} of ${names(of)}`);
+    const afresh = async () => { // the page writes what it shows into the address a moment later, which must not be that of the step before
+      await this.page.goto("about:blank");
+      await this.open(`${open}&${sel}`);
+    };
+    await this.open(open);
+    const bare = await this.overlay();
+    await afresh();
+    await lists("the list is what the request says", own);
+    check("dependencies: something is drawn of them", await this.becomes(async () => (await this.overlay()) !== bare));
+    await this.picture("dependencies");
+    await this.page.keyboard.press(",");
+    await leads("the key , leads to what decided", own.before[0]);
+    await lists("and its list is shown", this.asked(`dependencies?lane=${own.before[0].lane}&begin=${own.before[0].begin_ns}`));
+    await afresh();
+    await lists("it is the same again", own);
+    await this.page.keyboard.press(".");
+    await leads("the key . leads to what it decided", own.after.find((one) => one.decided));
+    await afresh();
+    await lists("and again", own);
+    await this.page.locator(".tl-links li button").last().click();
+    await leads("a click on one leads there", own.after.at(-1));
+    await this.page.goto("about:blank");
+    await this.arrowsOfClosedGroup(`${open}&fold=p0t`, sel);
+    this.nothingWrong("dependencies, followed");
+  }
+
+  picture(of) {
+    return this.page.screenshot({ path: path.join(this.pictures, `${this.measurement}${options.html ? "-html" : ""}-timeline-${of}.png`) });
+  }
+
+  /** With the threads closed, arrows from API calls come from the group's row, where nothing else is drawn over it. */
+  async arrowsOfClosedGroup(closed, chosen) {
+    const drawn = async () => {
+      await this.overlay();
+      const row = await this.page.locator(".tl-group button", { hasText: "Threads" }).boundingBox(), over = await this.page.locator(".tl-over canvas").boundingBox();
+      return this.page.locator(".tl-over canvas").evaluate((canvas, [top, height]) => {
+        const { data } = canvas.getContext("2d").getImageData(0, top + 2, canvas.width, height - 4);
+        return data.reduce((sum, byte, i) => (i % 4 === 3 && byte > 200 ? sum + 1 : sum), 0);
+      }, [row.y - over.y, row.height]);
+    };
+    await this.open(closed);
+    const none = await drawn();
+    await this.open(`${closed}&${chosen}`);
+    check("dependencies: arrows come from a closed group", none === 0 && (await this.becomes(async () => (await drawn()) > 10)), `${none}, then ${await drawn()}`);
+  }
+
+  /** The first operation with usable lists: something decided its start, and it decided something. */
+  someOperation(process) {
+    for (const { lane, traces } of process.lanes)
+      for (let number = 0; number < Math.min(traces.operations?.rows ?? 0, 40); number++) {
+        const told = this.asked(`dependencies?lane=${lane}&number=${number}`), ends = [...(told.before ?? []), ...(told.after ?? [])];
+        if (told.before?.[0]?.decided && told.after.some((one) => one.decided) && told.end_ns > told.begin_ns && ends.every((one) => one.end_ns > one.begin_ns)) return told;
+      }
+    return null;
+  }
+
+  /** The critical path over the lanes: its switch draws it, and its longest step is named under the pointer. */
+  async criticalPath() {
+    const { header, columns } = columnsOf(ask(options.ask, this.path, "path").bytes), length = (i) => columns.end_ns[i] - columns.begin_ns[i];
+    const longest = columns.lane.reduce((best, lane, i) => (lane && (best < 0 || length(i) > length(best)) ? i : best), -1);
+    await this.open(`${this.base}#/timeline?panel=none&t0=${columns.begin_ns[longest]}&t1=${columns.end_ns[longest]}`);
+    const bare = await this.overlay();
+    await this.page.getByRole("button", { name: "Critical path" }).click();
+    check("critical path: it is drawn over the lanes", await this.becomes(async () => (await this.overlay()) !== bare));
+    check("critical path: the address says so", await this.becomes(() => /[?&]path=1/.test(this.page.url())), this.page.url());
+    await this.picture("path");
+    const box = await this.page.locator(".tl-rest canvas").boundingBox(), found = new Set();
+    for (let y = 4; y < box.height; y += 6) {
+      await this.page.mouse.move(box.x + box.width / 2, box.y + y);
+      await this.page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+      for (const words of await this.page.locator(".tl-step").allInnerTexts()) found.add(plain(words));
+    }
+    const label = plain(header.strings[columns.label[longest]]);
+    check("critical path: the step under the pointer is named", found.size === 1 && [...found][0].includes(label), `${[...found]} for ${label}`);
+    await this.page.mouse.move(0, 0);
+    await this.page.keyboard.press("c");
+    check("critical path: its key takes it away", await this.becomes(async () => !/[?&]path=/.test(this.page.url()) && (await this.overlay()) === bare));
+    this.nothingWrong("critical path, over the lanes");
+  }
+
   async values() {
     await this.show("values");
     const { objects, coverage, graph } = this.report("values"), rows = (await this.rows()).map((row) => row.map(plain));
@@ -299,6 +408,19 @@ function isShare(text, share) {
   return text === "<0.1 %" ? share > 0 && share < 0.0005 : isNumber(text, { "%": 0.01 }, share);
 }
 
+/** An answer of columns (docs/developers/requests.md): numbers as lists. */
+function columnsOf(bytes) {
+  const headerLength = bytes.readUInt32LE(8), header = JSON.parse(bytes.subarray(16, 16 + headerLength)), columns = {};
+  const read = { u64: [8, (at) => Number(bytes.readBigUInt64LE(at))], u32: [4, (at) => bytes.readUInt32LE(at)], u8: [1, (at) => bytes.readUInt8(at)] };
+  let at = Math.ceil((16 + headerLength) / 8) * 8;
+  for (const { name, type, count } of header.columns) {
+    const [size, number] = read[type];
+    columns[name] = Array.from({ length: count }, (_, i) => number(at + i * size));
+    at += Math.ceil((count * size) / 8) * 8;
+  }
+  return { header, columns };
+}
+
 /** Each of the words is in a cell, in their order. */
 function inOrder(words, cells) {
   let at = 0;
@@ -325,6 +447,8 @@ async function tour(browser, axe, name, measurement) {
     for (const view of it.asked("views")) if (!view.hidden) await it.view(view.name);
     if (name === "recorded" || name === "cuda") await it.kernels();
     if (name === "recorded" || name === "cuda" || name === "sampled") await it.blame();
+    if (name === "recorded" || name === "cuda") await it.dependencies();
+    if (name === "recorded" || name === "cuda") await it.criticalPath();
     if (name === "recorded" && pages.includes("values")) await it.values();
     if (name === "names") await names(it);
   } finally {

@@ -1,6 +1,6 @@
 // shown.mjs - a measurement shown by `sonde view`, behind its server or as one file.
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 

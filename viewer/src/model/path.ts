@@ -18,6 +18,8 @@ export interface Steps {
   count: number;
   begin: Float64Array;
   end: Float64Array;
+  /** Thread or queue; 0: none. */
+  lane: ArrayLike<number>;
   node: ArrayLike<number>;
   label: ArrayLike<number>;
   category: ArrayLike<number>;
@@ -25,7 +27,7 @@ export interface Steps {
 
 export function stepsOf({ header, columns }: Columns<PathHeader>): Steps {
   const begin = toNumbers(columns.begin_ns!), end = toNumbers(columns.end_ns!);
-  return { header, count: begin.length, begin, end, node: toNumbers(columns.node!), label: toNumbers(columns.label!), category: toNumbers(columns.category!) };
+  return { header, count: begin.length, begin, end, lane: toNumbers(columns.lane!), node: toNumbers(columns.node!), label: toNumbers(columns.label!), category: toNumbers(columns.category!) };
 }
 
 /** Which steps are of an activity: of its category, and of its name where it has one. Names of kernels are without "void ". */
@@ -58,4 +60,53 @@ export function binSteps(steps: Steps, from_ns: number, to_ns: number, bins: num
     }
   }
   return times;
+}
+
+/* ---- on the time line ------------------------------------------------------------------------- */
+
+/** The first step that ends after `time`; steps.count: none. Steps touch, and come in order. */
+export function stepAfter(steps: Steps, time: number): number {
+  let low = 0, high = steps.count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (steps.end[middle]! <= time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The step at a time; -1: the path has none there. */
+export function stepAt(steps: Steps, time: number): number {
+  const step = stepAfter(steps, time);
+  return step < steps.count && steps.begin[step]! <= time ? step : -1;
+}
+
+/** What is drawn of the path: where it is from when to when. */
+export interface Mark {
+  lane: number;
+  from: number;
+  to: number;
+}
+
+const LOOKED_AT = 16; /* steps of a pixel, which has no room for more lanes */
+
+/** The path in a window, in order. A step that is shorter than a pixel is drawn with those beside it: of each lane one mark, so that a path of
+ * millions of steps has no more marks than a few for each pixel. */
+export function marksOf(steps: Steps, window: { from: number; to: number }, width: number): Mark[] {
+  const marks: Mark[] = [], pixel = (window.to - window.from) / width;
+  for (let i = stepAfter(steps, window.from); i < steps.count && steps.begin[i]! < window.to;) {
+    const begin = steps.begin[i]!;
+    if (steps.end[i]! - begin >= pixel) {
+      marks.push({ lane: steps.lane[i]!, from: begin, to: steps.end[i]! });
+      i++;
+      continue;
+    }
+    const column = window.from + (Math.floor((begin - window.from) / pixel) + 1) * pixel;
+    const last = Math.max(stepAfter(steps, column), i + 1); /* the one that reaches over the pixel's end, or begins there */
+    const lanes = new Set<number>(), apart = Math.max((last - i) / LOOKED_AT, 1);
+    for (let k = i; k < last; k = Math.floor(k + apart)) lanes.add(steps.lane[k]!);
+    for (const lane of lanes) marks.push({ lane, from: begin, to: steps.end[last - 1]! });
+    i = last;
+  }
+  return marks;
 }

@@ -51,25 +51,27 @@ uint32_t sonde__cp_waits(const struct sonde__cp_wait *waits, uint32_t count, uin
     return low;
 }
 
-static uint32_t nth_to_end(const struct sonde__cp_lane *q, uint32_t n)
-{
-    return q->by_end ? q->by_end[n] : q->first + n;
-}
-
-link sonde__cp_latest(const struct sonde__cp_graph *g, uint32_t lane, uint64_t until, uint64_t limit)
+uint32_t sonde__cp_ended(const struct sonde__cp_graph *g, uint32_t lane, uint64_t limit)
 {
     const struct sonde__cp_lane *q = &g->lanes[lane];
     uint32_t low = 0, high = q->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (g->ops[nth_to_end(q, middle)].end <= limit)
+        if (g->ops[sonde__cp_nth_to_end(q, middle)].end <= limit)
             low = middle + 1;
         else
             high = middle;
     }
-    while (low > 0 && sonde__cp_enqueued(g, nth_to_end(q, low - 1)) >= until)
-        low--;
-    return low ? nth_to_end(q, low - 1) + 1 : 0;
+    return low;
+}
+
+link sonde__cp_latest(const struct sonde__cp_graph *g, uint32_t lane, uint64_t until, uint64_t limit)
+{
+    const struct sonde__cp_lane *q = &g->lanes[lane];
+    uint32_t ended = sonde__cp_ended(g, lane, limit);
+    while (ended > 0 && sonde__cp_enqueued(g, sonde__cp_nth_to_end(q, ended - 1)) >= until)
+        ended--;
+    return ended ? sonde__cp_nth_to_end(q, ended - 1) + 1 : 0;
 }
 
 bool sonde__cp_in_step(const struct sonde__cp_graph *g, uint32_t lane, uint32_t other)
@@ -130,8 +132,7 @@ static void offer_set(const struct sonde__cp_graph *g, const struct sonde__cp_wa
         *best = (struct sonde__cp_cause){CP_CALL, w->id, call->leave < at ? call->leave : at, false};
 }
 
-/* Did `op` begin before `other`, so that the path cannot turn back? Of two at one time, one without length did. */
-static bool began_earlier(const struct sonde__cp_graph *g, uint32_t op, uint32_t other)
+bool sonde__cp_began_earlier(const struct sonde__cp_graph *g, uint32_t op, uint32_t other)
 {
     const struct sonde__cp_op *a = &g->ops[op], *b = &g->ops[other];
     if (a->start != b->start)
@@ -142,8 +143,18 @@ static bool began_earlier(const struct sonde__cp_graph *g, uint32_t op, uint32_t
 static void keep_earlier(const struct sonde__cp_graph *g, uint32_t op, const struct sonde__cp_cause *one,
                          struct sonde__cp_cause *best)
 {
-    if (one->kind && began_earlier(g, one->id, op) && (best->kind == CP_NOTHING || one->time > best->time))
+    if (one->kind && sonde__cp_began_earlier(g, one->id, op) && (best->kind == CP_NOTHING || one->time > best->time))
         *best = *one;
+}
+
+/* A call that left before the start had submitted by then. One that waits may
+ * have been waiting for what came before; all that is certain is that it did
+ * not submit before it was entered. One that does not wait submitted last. */
+uint64_t sonde__cp_submitted(const struct sonde__cp_graph *g, uint32_t index)
+{
+    const struct sonde__cp_op *op = &g->ops[index];
+    const struct sonde__cp_call *call = &g->calls[op->call - 1];
+    return call->leave <= op->start ? call->leave : (call->waits ? call->enter : op->start);
 }
 
 struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint32_t index)
@@ -172,11 +183,8 @@ struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint3
     }
     if (!op->call)
         return best;
-    /* A call that left before the start had submitted by then. One that waits may
-     * have been waiting for what came before; all that is certain is that it did
-     * not submit before it was entered. One that does not wait submitted last. */
     const struct sonde__cp_call *call = &g->calls[op->call - 1];
-    uint64_t submitted = call->leave <= op->start ? call->leave : (call->waits ? call->enter : op->start);
+    const uint64_t submitted = sonde__cp_submitted(g, index);
     if (best.kind == CP_NOTHING || submitted > best.time)
         best = (struct sonde__cp_cause){CP_CALL, op->call - 1, call->leave <= op->start ? call->leave : op->start, false};
     return best;

@@ -571,7 +571,7 @@ int sonde_critical_compute(const struct sonde_measurement *m, const struct sonde
 {
     int rc = 0;
     for (uint32_t i = 0; i < m->process_count && !rc; i++) {
-        if (!sonde_trace_extent(&m->processes[i], SONDE_READ_OPS | SONDE_READ_CALLS).rows)
+        if ((options->alone && i != options->process) || !sonde_trace_extent(&m->processes[i], SONDE_READ_OPS | SONDE_READ_CALLS).rows)
             continue;
         rc = sonde_vector_push(&out->paths, (struct sonde_path){0});
         if (!rc)

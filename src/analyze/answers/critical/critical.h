@@ -102,6 +102,8 @@ struct sonde_critical_options {
     uint32_t evaluate;  /* how many things are evaluated at twice their speed, those with most time first;
                          * of more than ten million rows at most three */
     bool segments;      /* keep the steps */
+    bool alone;         /* of `process` only */
+    uint32_t process;
 };
 /* About 32 bytes of memory each; 768 MB more while things are evaluated. */
 #define SONDE_CRITICAL_ROWS 40000000u

@@ -73,8 +73,13 @@ struct sonde__cp_thread {
     uint32_t first_sample, samples, first_switch, switches, first_sleep, sleeps, first_wait, waits;
 };
 
+struct sonde__cp_row { uint64_t correlation, start, end; }; /* of an operation, as its row has them: times are not moved */
+
 struct sonde__cp_graph {
     const struct sonde_process *process;
+    bool for_rows;           /* set before it is loaded: it is asked about single rows, and keeps what tells them; not the CPU side */
+    struct sonde__cp_row *op_rows; /* [op] */
+    uint64_t *call_keys;     /* [call]: correlation */
     const struct sonde_recorded *recorded;
     uint64_t begin, end;     /* of the path */
     uint64_t bound;          /* of the clocks */
@@ -99,7 +104,7 @@ struct sonde__cp_graph {
     struct sonde_row_call *waits;     /* those of the sleeps whose function is known, as calls of it */
 };
 
-/* Read a process; `max_rows` as in the options. Zeroed *g in, fini in either case. */
+/* Read a process; `max_rows` as in the options. *g zeroed but for `for_rows` in, fini in either case. */
 int sonde__cp_load(const struct sonde_process *p, const struct sonde_recorded *recorded, uint64_t max_rows, struct sonde_progress *progress,
                    struct sonde__cp_graph *g);
 void sonde__cp_fini(struct sonde__cp_graph *g);
@@ -146,6 +151,13 @@ struct sonde__cp_cause sonde__cp_call_cause(const struct sonde__cp_graph *g, uin
 
 /* The waits of a call or operation: [*first, returned). */
 uint32_t sonde__cp_waits(const struct sonde__cp_wait *waits, uint32_t count, uint32_t target, uint32_t *first);
+/* The n-th of a lane's operations to end. */
+static inline uint32_t sonde__cp_nth_to_end(const struct sonde__cp_lane *q, uint32_t n)
+{
+    return q->by_end ? q->by_end[n] : q->first + n;
+}
+/* How many of them ended at or before `limit`. */
+uint32_t sonde__cp_ended(const struct sonde__cp_graph *g, uint32_t lane, uint64_t limit);
 /* Of a lane's operations enqueued before `until`, the last to end at or before `limit`. */
 link sonde__cp_latest(const struct sonde__cp_graph *g, uint32_t lane, uint64_t until, uint64_t limit);
 /* Lanes whose earlier work every operation of `lane` waits for without saying so (CUDA's
@@ -156,6 +168,10 @@ bool sonde__cp_in_step(const struct sonde__cp_graph *g, uint32_t lane, uint32_t 
  * for which sonde__cp_covers is true. */
 uint32_t sonde__cp_covered(const struct sonde__cp_graph *g, const struct sonde__cp_wait *w, uint32_t *first);
 bool sonde__cp_covers(const struct sonde__cp_graph *g, const struct sonde__cp_wait *w, uint32_t lane);
+/* Did `op` begin before `other`, so that the path cannot turn back? Of two at one time, one without length did. */
+bool sonde__cp_began_earlier(const struct sonde__cp_graph *g, uint32_t op, uint32_t other);
+/* When an operation had been submitted by its call, of which it has one: not after its start. */
+uint64_t sonde__cp_submitted(const struct sonde__cp_graph *g, uint32_t op);
 /* When an operation was enqueued; 0 unknown. */
 uint64_t sonde__cp_enqueued(const struct sonde__cp_graph *g, uint32_t op);
 /* The operation whose end is taken to have made a thread of the runtime call the program back: the last to end in (from, at]. */

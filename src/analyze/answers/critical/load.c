@@ -21,7 +21,8 @@ struct loaded_call {
 };
 struct loaded_op {
     struct sonde__cp_op op;
-    uint64_t correlation, enter;
+    struct sonde__cp_row row;
+    uint64_t enter;
 };
 
 struct loader {
@@ -345,7 +346,7 @@ static int add_op(struct loader *l, const struct sonde_trace_op *row)
         return 0;
     }
     struct loaded_op op = {
-        .correlation = row->correlation,
+        .row = {row->correlation, row->start_ns, row->end_ns},
         .enter = row->enter_ns,
         .op = {
             .start = row->start_ns,
@@ -391,7 +392,9 @@ static int make_room(struct loader *l, size_t more)
     l->op_room = wanted > 2 * l->op_room ? wanted : 2 * l->op_room;
     struct sonde__cp_op *ops = wanted < UINT32_MAX ? realloc(g->ops, l->op_room * sizeof *ops) : NULL;
     g->ops = ops ? ops : g->ops;
-    return ops ? 0 : SONDE_ENOMEM;
+    struct sonde__cp_row *rows = ops && g->for_rows ? realloc(g->op_rows, l->op_room * sizeof *rows) : NULL;
+    g->op_rows = rows ? rows : g->op_rows;
+    return ops && (rows || !g->for_rows) ? 0 : SONDE_ENOMEM;
 }
 
 /* Move the operations of one lane into the graph, with their calls. */
@@ -409,8 +412,10 @@ static int take_lane(struct loader *l, struct sonde__cp_lane *lane)
         if (i + AHEAD < l->ops.count)
             fetch(l, l->ops.items[i + AHEAD].enter);
         *op = l->ops.items[i].op;
-        op->call = find_call(l, l->ops.items[i].enter, l->ops.items[i].correlation);
-        if (l->named && sonde_vector_push(&l->l.keys, (struct sonde__cp_key){l->ops.items[i].correlation, g->op_count}))
+        if (g->for_rows)
+            g->op_rows[g->op_count] = l->ops.items[i].row;
+        op->call = find_call(l, l->ops.items[i].enter, l->ops.items[i].row.correlation);
+        if (l->named && sonde_vector_push(&l->l.keys, (struct sonde__cp_key){l->ops.items[i].row.correlation, g->op_count}))
             return SONDE_ENOMEM;
         g->op_count++;
     }
@@ -756,8 +761,9 @@ static int load(struct loader *l, uint64_t max_rows)
     find_main(g);
     find_ends(g);
     rc = sonde__cp_add_waits(&l->l);
-    if (!rc)
-        rc = load_cpu(l);
+    if (rc || g->for_rows)
+        return rc;
+    rc = load_cpu(l);
     return rc ? rc : sonde__cp_find_wakers(g);
 }
 
@@ -785,7 +791,10 @@ int sonde__cp_load(const struct sonde_process *p, const struct sonde_recorded *r
     sonde_map_fini(&l.classes);
     free(l.l.thread_of);
     free(l.l.queue_of);
-    free(l.call_keys);
+    if (g->for_rows)
+        g->call_keys = l.call_keys;
+    else
+        free(l.call_keys);
     free(l.enters);
     return rc;
 }
@@ -797,6 +806,8 @@ void sonde__cp_fini(struct sonde__cp_graph *g)
     free(g->calls);
     free(g->listed);
     free(g->ops);
+    free(g->op_rows);
+    free(g->call_keys);
     free(g->lanes);
     free(g->threads);
     free(g->call_waits);

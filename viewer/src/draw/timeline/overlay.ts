@@ -1,4 +1,5 @@
-/* overlay.ts - what lies over the lanes: the selected range, outlines of the chosen interval and of the one under the pointer, arrows. */
+/* overlay.ts - what lies over the lanes: the selected range, a path across lanes, outlines of the chosen interval and of the one under the
+ * pointer, arrows. */
 import type { Colours } from "./palette.js";
 
 export interface Outline {
@@ -14,6 +15,18 @@ export interface Arrow {
   y0: number;
   x1: number;
   y1: number;
+  strong: boolean;
+  /** Above one it is written at this end. */
+  count: number;
+  other: "from" | "to";
+}
+
+/** A stretch of a path across lanes; one that cannot be seen is passed by at the edge. */
+export interface Stretch {
+  x0: number;
+  x1: number;
+  y: number;
+  seen: boolean;
 }
 
 export interface Overlay {
@@ -23,6 +36,7 @@ export interface Overlay {
   range: { x0: number; x1: number } | null;
   lines: number[];
   cursor: number | null;
+  paths: Stretch[][];
   outlines: Outline[];
   arrows: Arrow[];
 }
@@ -41,6 +55,7 @@ export function drawOverlay(context: CanvasRenderingContext2D, overlay: Overlay,
     context.fillRect(Math.round(overlay.cursor), 0, 1, height);
     context.globalAlpha = 1;
   }
+  for (const path of overlay.paths) drawPath(context, path, colours);
   for (const outline of overlay.outlines) drawOutline(context, outline, width, colours);
   for (const arrow of overlay.arrows) drawArrow(context, arrow, colours);
 }
@@ -69,9 +84,26 @@ function drawOutline(context: CanvasRenderingContext2D, outline: Outline, width:
   context.strokeRect(x0, outline.y0, x1 - x0, outline.y1 - outline.y0);
 }
 
-function drawArrow(context: CanvasRenderingContext2D, { x0, y0, x1, y1 }: Arrow, colours: Colours): void {
-  const bend = Math.max(Math.abs(x1 - x0) / 2, 24);
-  for (const [colour, line] of [[colours.paper, 5], [colours.ink, 2]] as const) {
+/** A line under each stretch, and one from lane to lane. */
+function drawPath(context: CanvasRenderingContext2D, path: Stretch[], colours: Colours): void {
+  for (const [colour, line] of [[colours.paper, 5], [colours.accent, 3]] as const) {
+    context.strokeStyle = colour;
+    context.lineWidth = line;
+    context.lineJoin = "round";
+    context.beginPath();
+    path.forEach(({ x0, x1, y, seen }, i) => {
+      if (i) context.lineTo(x0, y);
+      else context.moveTo(x0, y);
+      if (seen) context.lineTo(Math.max(x1, x0 + 1), y);
+      else context.moveTo(x1, y);
+    });
+    context.stroke();
+  }
+}
+
+function drawArrow(context: CanvasRenderingContext2D, { x0, y0, x1, y1, strong, count, other }: Arrow, colours: Colours): void {
+  const bend = Math.max(Math.abs(x1 - x0) / 2, 24), head = strong ? 8 : 6;
+  for (const [colour, line] of [[colours.paper, strong ? 5 : 3], [strong ? colours.ink : colours.quiet, strong ? 2 : 1]] as const) {
     context.strokeStyle = context.fillStyle = colour;
     context.lineWidth = line;
     context.beginPath();
@@ -80,8 +112,20 @@ function drawArrow(context: CanvasRenderingContext2D, { x0, y0, x1, y1 }: Arrow,
     context.stroke();
     context.beginPath();
     context.moveTo(x1, y1);
-    context.lineTo(x1 - 8 - line / 2, y1 - 4 - line / 2);
-    context.lineTo(x1 - 8 - line / 2, y1 + 4 + line / 2);
+    context.lineTo(x1 - head - line / 2, y1 - head / 2 - line / 2);
+    context.lineTo(x1 - head - line / 2, y1 + head / 2 + line / 2);
     context.fill();
   }
+  if (count > 1) drawCount(context, count, other === "from" ? x0 + 4 : x1 - 12, other === "from" ? y0 : y1, other === "from" ? "left" : "right", colours);
+}
+
+function drawCount(context: CanvasRenderingContext2D, count: number, x: number, y: number, align: CanvasTextAlign, colours: Colours): void {
+  context.font = "11px system-ui, sans-serif";
+  context.textAlign = align;
+  context.textBaseline = "bottom"; /* above the line */
+  context.lineWidth = 4;
+  context.strokeStyle = colours.paper;
+  context.strokeText(`×${count}`, x, y - 3);
+  context.fillStyle = colours.ink;
+  context.fillText(`×${count}`, x, y - 3);
 }

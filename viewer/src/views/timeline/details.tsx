@@ -1,11 +1,13 @@
-/* details.tsx - the panel of the chosen interval: what it is, and of an operation all that is known of it. */
+/* details.tsx - the panel of the chosen interval: what it is, what it waited for, and of an operation all that is known of it. */
 import type { Interval } from "../../model/timeline/intervals.js";
 import { durationBars, durationScale, operationOf, type Alike, type Operation, type Work } from "../../model/timeline/operation.js";
+import type { Dependencies, Dependency } from "../../model/timeline/dependencies.js";
 import type { Frame, Process } from "../../model/types.js";
 import { formatBytes, formatCount, formatShare, formatTime } from "../../model/units.js";
 import { RequestError } from "../../model/requests.js";
-import { useLoaded, useShared } from "../context.js";
+import { useLoaded, useShared, type Loaded } from "../context.js";
 import { Failure } from "../failure.jsx";
+import { DependencyFacts } from "./dependencies.jsx";
 import { kindWords, placeWords, timeWords } from "./words.js";
 
 interface Props {
@@ -15,11 +17,14 @@ interface Props {
   routine: string;
   lane: string;
   process: Process;
+  dependencies: Loaded<Dependencies | null>;
   onOperation(operation: Operation | null): void;
   onJump(): void;
+  /** To the other end of a dependency. */
+  onGo(to: Dependency): void;
 }
 
-export function Details({ interval, label, routine, lane, process, onOperation, onJump }: Props) {
+export function Details({ interval, label, routine, lane, process, dependencies, onOperation, onJump, onGo }: Props) {
   const { requests, run, go, address } = useShared();
   const asked = operationOf(interval, process);
   const operation = useLoaded(asked ?? "", async (signal) => {
@@ -50,6 +55,7 @@ export function Details({ interval, label, routine, lane, process, onOperation, 
       </dl>
       {interval.cut && <p class="quiet">It goes on beyond what is on screen.</p>}
       {interval.merged && <p class="quiet">{interval.rows > 1 ? "Several short ones that lie within one pixel. Zoom in to choose one of them." : "Shorter than a pixel. Zoom in to choose it."}</p>}
+      <DependencyFacts loaded={dependencies} laneTitle={(number) => process.lanes.find((one) => one.lane === number)?.title ?? ""} onGo={onGo} />
       {operation.state === "loading" && asked && <p class="quiet">Reading …</p>}
       {operation.state === "failed" && <Failure error={operation.error} />}
       {operation.state === "ready" && operation.value && asked && <OperationFacts operation={operation.value} isCall={interval.kind === "call"} onJump={onJump} />}

@@ -1,11 +1,11 @@
 /* keys.ts - which key does what on the time line. */
 
 export type Action =
-  | "zoom-in" | "zoom-out" | "left" | "right" | "all" | "previous" | "next" | "lane-up" | "lane-down" | "fit" | "measure" | "jump" | "hit" | "hit-back"
+  | "zoom-in" | "zoom-out" | "left" | "right" | "all" | "previous" | "next" | "lane-up" | "lane-down" | "fit" | "measure" | "jump" | "cause" | "effect" | "path" | "hit" | "hit-back"
   | "highlight" | "pin" | "deeper" | "shallower" | "nothing";
 
 const EVERYWHERE: Record<string, Action> = {
-  w: "zoom-in", "+": "zoom-in", "=": "zoom-in", s: "zoom-out", "-": "zoom-out", a: "left", d: "right", "0": "all", f: "fit", m: "measure", g: "jump",
+  w: "zoom-in", "+": "zoom-in", "=": "zoom-in", s: "zoom-out", "-": "zoom-out", a: "left", d: "right", "0": "all", f: "fit", m: "measure", g: "jump", ",": "cause", ".": "effect", c: "path",
   n: "hit", N: "hit-back", h: "highlight", p: "pin", "]": "deeper", "[": "shallower", Escape: "nothing", ArrowLeft: "previous", ArrowRight: "next",
 };
 const ON_LANES: Record<string, Action> = { ArrowUp: "lane-up", ArrowDown: "lane-down", Enter: "fit" };

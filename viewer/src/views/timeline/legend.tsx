@@ -25,6 +25,7 @@ export function Legend() {
 export const TIMELINE_KEYS: [string, string][] = [
   ["w s", "zoom in, out"], ["a d", "move left, right"], ["↑ ↓", "another lane"], ["← →", "the interval before, after"], ["shift ← →", "move"],
   ["Enter or f", "zoom to the interval, or to the range"], ["m", "select its time"], ["g", "from the API call to its operation, and back"],
+  [", .", "to what decided when it began, and to what it decided"], ["c", "the critical path over the lanes"],
   ["n N", "next, previous of the highlighted routine"], ["h", "highlight the chosen routine"], ["p", "pin the lane"], ["[ ]", "call depth"],
   ["0", "the whole run"], ["Esc", "choose nothing"],
 ];

@@ -2,10 +2,12 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Colours } from "../../draw/timeline/palette.js";
 import { rangeOf } from "../../model/address.js";
-import { request } from "../../model/requests.js";
+import { stepsOf, type PathHeader, type Steps } from "../../model/path.js";
+import { request, RequestError } from "../../model/requests.js";
 import { rowsWithin } from "../../model/run.js";
+import { decidedBy, decidingOf, linksOf, placeOfStep, type Dependency } from "../../model/timeline/dependencies.js";
 import type { Interval } from "../../model/timeline/intervals.js";
-import { closedAtFirst, closedNow, laneTree, rowsOf, type Group, type TreeNode } from "../../model/timeline/lanes.js";
+import { closedAtFirst, closedNow, laneTree, rowsOf, type Group, type Rows, type TreeNode } from "../../model/timeline/lanes.js";
 import { placeOfCall, placeOfOperation, type Operation } from "../../model/timeline/operation.js";
 import { overviewFrom, type OverviewHeader } from "../../model/timeline/overview.js";
 import { nextHit } from "../../model/timeline/step.js";
@@ -15,6 +17,7 @@ import type { Hit } from "../../model/types.js";
 import { useShared } from "../context.js";
 import { Failure } from "../failure.jsx";
 import { Costly } from "./costly.jsx";
+import { useDependencies } from "./dependencies.jsx";
 import { Details } from "./details.jsx";
 import { savePicture } from "./export.js";
 import { Gutter } from "./gutter.jsx";
@@ -26,7 +29,7 @@ import { announced } from "./words.js";
 import { Tooltip } from "./tooltip.jsx";
 import "./timeline.css";
 
-const OVERVIEW_PIXELS = 4096, ADDRESS_MS = 300, STEP_LANES = 200, DEPTH_MOST = 32;
+const OVERVIEW_PIXELS = 4096, ADDRESS_MS = 300, STEP_LANES = 200, DEPTH_MOST = 32, PATHS_MOST = 16;
 const PANELS = ["details", "statistics", "blame"] as const;
 type PanelName = (typeof PANELS)[number];
 
@@ -57,7 +60,8 @@ export function TimelinePage() {
   const closed = useMemo(() => closedNow(closedAtFirst(tree), folds.split(",").filter(Boolean)), [tree, folds]);
   const rows = useMemo(() => rowsOf(tree, closed, pins, (leaf) => stage.current?.tracksOf(leaf) ?? (leaf.lane.traces.ranges ? 2 : 1)), [tree, closed, pins, tracks]);
   const panel: PanelName | "none" = (PANELS as readonly string[]).includes(options.panel ?? "") ? (options.panel as PanelName) : options.panel === "none" ? "none" : "statistics";
-  const routines = useRoutines();
+  const routines = useRoutines(), process = selected && processOf(tree, selected.lane), dependencies = useDependencies(selected, process);
+  const showsPath = options.path === "1", paths = usePaths(showsPath, rows);
 
   /* ---- the stage ---- */
   const latest = useRef({ go, folds, panel, pins });
@@ -106,6 +110,9 @@ export function TimelinePage() {
   useEffect(() => stage.current?.setDepth(depth), [depth]);
   useEffect(() => stage.current?.setExact(exact), [exact]);
   useEffect(() => stage.current?.setRoutines(routines), [routines]);
+  useEffect(() => stage.current?.setPaths(paths.steps), [paths.steps]);
+  const known = dependencies.state === "ready" ? dependencies.value : null;
+  useEffect(() => stage.current?.setLinks(known && process && !known.unknown ? linksOf(known, process) : null), [known, selected]);
   useEffect(() => {
     const later = requestAnimationFrame(() => stage.current?.setColours(theme, pageColours()));
     return () => cancelAnimationFrame(later);
@@ -167,6 +174,17 @@ export function TimelinePage() {
     if (place) goTo(place, place.begin + (length ?? 0));
     else say("The other end is not in the trace.");
   };
+  const follow = (to: Dependency) => {
+    const place = process && placeOfStep(to, process);
+    if (place) goTo(place, place.begin + Math.max(to.end_ns! - to.begin_ns!, 0));
+  };
+  const followDeciding = (backwards: boolean) => {
+    if (!selected) return say("No interval is chosen.");
+    if (dependencies.state === "loading") return say("Reading what it waited for …");
+    const to = known && (backwards ? decidingOf(known) : decidedBy(known));
+    if (to) follow(to);
+    else say(backwards ? "Nothing is known to have decided when it went on." : "It is not known to have decided when anything went on.");
+  };
   const step = async (direction: 1 | -1) => {
     const at = stage.current;
     if (!at || !routines.size) return say("No routine is highlighted: search for one, or click one in Statistics.");
@@ -194,6 +212,9 @@ export function TimelinePage() {
       case "fit": return selected ? at.lookAt(selected.begin, Math.max(selected.end, selected.begin + 1)) : range ? at.lookAt(range.from, range.to) : undefined;
       case "measure": return selected && selected.end > selected.begin ? go({ from: selected.begin, to: selected.end }) : undefined;
       case "jump": return jump();
+      case "cause":
+      case "effect": return followDeciding(action === "cause");
+      case "path": return go({ path: showsPath ? null : 1 });
       case "hit": return void step(1);
       case "hit-back": return void step(-1);
       case "highlight": return selected ? go({ routine: options.routine === routine ? null : routine }) : undefined;
@@ -234,7 +255,7 @@ export function TimelinePage() {
     return () => document.removeEventListener("keydown", press);
   }, []);
 
-  const shownRange = range ?? visible, rowsInRange = useMemo(() => rowsWithin(run, shownRange), [run, shownRange.from, shownRange.to]), process = selected && processOf(tree, selected.lane);
+  const shownRange = range ?? visible, rowsInRange = useMemo(() => rowsWithin(run, shownRange), [run, shownRange.from, shownRange.to]);
   return (
     <div class="tl">
       <h1 class="tl-said">Time line</h1>
@@ -247,6 +268,9 @@ export function TimelinePage() {
           <button type="button" title="Show the whole run (0)" onClick={() => act("all")}>Whole run</button>
           {range && <button type="button" title="Zoom to the selected range (f)" onClick={() => stage.current?.lookAt(range.from, range.to)}>Zoom to range</button>}
           {range && <button type="button" onClick={() => go({ from: null, to: null })}>Clear range</button>}
+        </span>
+        <span class="tl-buttons">
+          <button type="button" aria-pressed={showsPath} title="Draws over the lanes what decided how long the run took; pointing at it names the step (c)" onClick={() => act("path")}>Critical path</button>
         </span>
         {routines.size > 0 && (
           <span class="tl-buttons">
@@ -268,7 +292,7 @@ export function TimelinePage() {
           <button type="button" onClick={() => void savePicture(stage.current!, "png").catch(setFailure)}>PNG</button>
         </span>
       </div>
-      {(failure ?? status.error) && <Failure error={(failure ?? status.error)!} />}
+      {(failure ?? status.error ?? paths.error) && <Failure error={(failure ?? status.error ?? paths.error)!} />}
       <div class="tl-body">
         <div class="tl-main">
           <div class="tl-head"><span class="tl-corner quiet">whole run</span><div class="tl-wide"><canvas ref={elements.overview} class="tl-overview" role="img" aria-label="How busy the devices were over the whole run, and what of it is on screen" /></div></div>
@@ -308,7 +332,8 @@ export function TimelinePage() {
               {panel === "statistics" && <Costly rows={rowsInRange}><Statistics range={shownRange} selected={!!range} depth={depth} /></Costly>}
               {panel === "blame" && <Costly rows={rowsInRange}><Blame range={shownRange} selected={!!range} depth={depth} /></Costly>}
               {panel === "details" && (selected && process
-                ? <Details key={options.sel} interval={selected} label={label} routine={routine} lane={lane} process={process} onOperation={(known) => (operation.current = known)} onJump={jump} />
+                ? <Details key={options.sel} interval={selected} label={label} routine={routine} lane={lane} process={process} dependencies={dependencies}
+                    onOperation={(one) => (operation.current = one)} onJump={jump} onGo={follow} />
                 : <p class="quiet">Click an interval, or walk to one with the arrow keys.</p>)}
             </div>
           )}
@@ -335,6 +360,26 @@ function useRoutines(): Set<string> {
     };
   }, [routine, find]);
   return useMemo(() => new Set(routine ? [routine] : found), [routine, found]);
+}
+
+/** The critical paths of the processes that have open rows. */
+function usePaths(wanted: boolean, rows: Rows): { steps: Map<number, Steps>; error: Error | null } {
+  const { requests } = useShared(), [steps, setSteps] = useState(new Map<number, Steps>()), [error, setError] = useState<Error | null>(null);
+  const shown = [...new Set([...rows.pinned, ...rows.rest].flatMap(({ node }) => (node.kind !== "host" && node.process?.traced ? [node.process.process] : [])))].slice(0, PATHS_MOST);
+  useEffect(() => {
+    let current = true;
+    if (!wanted) setSteps(new Map());
+    setError(null);
+    for (const process of wanted ? shown : [])
+      requests.columns<PathHeader>(request("path", null, { process })).then(
+        (answer) => current && setSteps((before) => (before.has(process) ? before : new Map(before).set(process, stepsOf(answer)))),
+        (failed: Error) => current && !(failed instanceof RequestError && failed.status === 404) && setError(failed), /* 404: it has no trace */
+      );
+    return () => {
+      current = false;
+    };
+  }, [requests, wanted, shown.join()]);
+  return { steps, error };
 }
 
 function pageColours(): Colours {

@@ -3,12 +3,14 @@
 import { fitCanvas } from "../../draw/canvas.js";
 import { drawAxis } from "../../draw/timeline/axis.js";
 import { fitLayer } from "../../draw/timeline/layer.js";
-import { drawOverlay, type Arrow, type Outline } from "../../draw/timeline/overlay.js";
+import { drawOverlay, type Outline, type Stretch } from "../../draw/timeline/overlay.js";
 import { Painter } from "../../draw/timeline/painter.js";
 import { packed, Palette, type Colours } from "../../draw/timeline/palette.js";
 import { drawStrip } from "../../draw/timeline/strip.js";
 import type { Theme } from "../../draw/colours.js";
+import { marksOf, stepAt, type Steps } from "../../model/path.js";
 import type { Requests } from "../../model/requests.js";
+import { arrowsOf, type Link } from "../../model/timeline/dependencies.js";
 import { correlated, hitTest, neighbour, type Interval } from "../../model/timeline/intervals.js";
 import { Labels } from "../../model/timeline/labels.js";
 import { laneKey, rowAt, rowsBetween, trackAt, trackBox, type Leaf, type Row, type Rows, type TreeNode } from "../../model/timeline/lanes.js";
@@ -35,9 +37,19 @@ export interface Elements {
 }
 
 export interface Hover {
-  interval: Interval;
+  /** null: there is none, but a step of a path. */
+  interval: Interval | null;
+  step: PathStep | null;
   x: number;
   y: number;
+}
+
+/** A step of the critical path. */
+export interface PathStep {
+  label: string;
+  category: string;
+  begin: number;
+  end: number;
 }
 
 export interface Status {
@@ -89,6 +101,12 @@ export class Stage {
   /** By key, and lanes in their order on the page. */
   private readonly rowOf = new Map<string, { band: Band; row: Row }>();
   private shown: Leaf[] = [];
+  /** Lanes that have no row, by key: the closed group that they are in. */
+  private readonly groupOf = new Map<string, string>();
+  /** Of the chosen interval; null: not known yet. */
+  private links: Link[] | null = null;
+  /** By process. */
+  private paths = new Map<number, Steps>();
   private overview: Overview | null = null;
   private depth = 0;
   private exact = false;
@@ -130,11 +148,13 @@ export class Stage {
     this.bands[0].rows = rows.pinned;
     this.bands[1].rows = rows.rest;
     this.rowOf.clear();
+    this.groupOf.clear();
     this.shown = [];
     for (const band of this.bands)
       for (const row of band.rows) {
         this.rowOf.set(row.node.key, { band, row });
         if (row.node.kind === "lane") this.shown.push(row.node);
+        else if (!row.open) for (const leaf of leavesOf(row.node)) this.groupOf.set(leaf.key, row.node.key);
       }
     if (this.awaited) this.settle();
     this.viewChanged();
@@ -175,6 +195,18 @@ export class Stage {
     this.draw();
   }
 
+  /** What the chosen interval waited for, and what waited for it. */
+  setLinks(links: Link[] | null): void {
+    this.links = links;
+    this.draw();
+  }
+
+  /** Critical paths that are drawn over the lanes, by process. */
+  setPaths(paths: Map<number, Steps>): void {
+    this.paths = paths;
+    this.draw();
+  }
+
   /** Of which as yet only its place is known: it is chosen once it is read. */
   await(place: Place | null): void {
     if (!place) {
@@ -195,6 +227,7 @@ export class Stage {
 
   choose(interval: Interval | null, tell = true): void {
     this.selected = interval;
+    this.links = null;
     this.awaited = null;
     if (tell) this.listener.select(interval);
     this.draw();
@@ -320,12 +353,21 @@ export class Stage {
   }
 
   private hover(band: Band | null, x: number | null, y: number): void {
-    const interval = band && x !== null ? this.at(band, x, y) : null;
+    const interval = band && x !== null ? this.at(band, x, y) : null, step = band && x !== null ? this.stepUnder(band, x, y) : null;
     this.cursor = x;
     this.hovered = interval;
     const box = band?.canvas.getBoundingClientRect();
-    this.listener.hover(interval && box && x !== null ? { interval, x: box.left + x, y: box.top + y } : null);
+    this.listener.hover((interval || step) && box && x !== null ? { interval, step, x: box.left + x, y: box.top + y } : null);
     this.draw();
+  }
+
+  /** The step of the critical path on this lane at this time. */
+  private stepUnder(band: Band, x: number, y: number): PathStep | null {
+    const node = rowAt(band.rows, y + band.scroll.scrollTop)?.node, steps = node?.kind === "lane" ? this.paths.get(node.process.process) : undefined;
+    if (!steps || node?.kind !== "lane") return null;
+    const { header } = steps, step = stepAt(steps, timeAt(this.window, this.width, x));
+    if (step < 0 || steps.lane[step] !== node.lane.lane) return null;
+    return { label: header.strings[steps.label[step]!] ?? "", category: header.categories[steps.category[step]!] ?? "", begin: steps.begin[step]!, end: steps.end[step]! };
   }
 
   /* ---- drawing ---------------------------------------------------------------------------------------------------------------- */
@@ -460,14 +502,16 @@ export class Stage {
   private drawOverlay(colours: Colours): void {
     const box = this.elements.overlay.parentElement!.getBoundingClientRect(), height = Math.round(box.height);
     const context = fitLayer(this.elements.overlay, this.width, height), x = (time: number) => xAt(this.window, this.width, time);
-    const outlines: Outline[] = [], arrows: Arrow[] = [];
+    const outlines: Outline[] = [], links: Link[] = [];
     if (this.hovered) outlines.push(...this.outline(this.hovered, box.top, false));
     if (this.selected) {
       outlines.push(...this.outline(this.selected, box.top, true));
-      arrows.push(...this.arrows(this.selected, box.top));
+      links.push(...(this.links ?? this.correlation(this.selected)));
     }
+    const arrows = arrowsOf(links, { width: this.width, x, y: (lane) => this.heightOf(lane, box.top)?.middle ?? null });
+    const paths = [...this.paths].map(([process, steps]) => this.stretches(process, steps, box.top));
     drawOverlay(context, {
-      width: this.width, height, outlines, arrows, cursor: this.cursor,
+      width: this.width, height, outlines, arrows, paths, cursor: this.cursor,
       lines: axisOf(this.window, this.width).ticks.map((tick) => x(tick.time)),
       range: this.range && { x0: x(this.range.from), x1: x(this.range.to) },
     }, colours);
@@ -489,22 +533,40 @@ export class Stage {
     return box ? [{ ...box, x0: x(interval.begin), x1: x(interval.end), strong }] : [];
   }
 
-  /** From the API call to what it enqueued, where both are in sight. */
-  private arrows(interval: Interval, top: number): Arrow[] {
-    const leaf = this.leafOf(interval.lane), from = this.boxOf(interval.lane, 0, top);
-    if (!leaf || !from || !interval.correlation || interval.merged) return [];
-    const isQueue = leaf.lane.kind === "queue", arrows: Arrow[] = [];
-    const x = (time: number) => xAt(this.window, this.width, time);
+  /** Where a lane is on the overlay: what it did, else its closed group, else the edge towards which it lies. */
+  private heightOf(lane: string, top: number): { middle: number; bottom: number; seen: boolean } | null {
+    const found = this.rowOf.get(lane) ?? this.rowOf.get(this.groupOf.get(lane) ?? "");
+    if (!found) return null;
+    const { row, band: { scroll } } = found, box = trackBox(row, 0) ?? { top: 0, height: row.height }, above = scroll.getBoundingClientRect().top - top;
+    const y = row.top + box.top - scroll.scrollTop, middle = y + box.height / 2, edge = Math.min(Math.max(middle, 4), scroll.clientHeight - 4);
+    const seen = edge === middle;
+    return { middle: edge + above, bottom: (seen ? y + box.height : edge) + above, seen: seen && row.node.kind === "lane" };
+  }
+
+  private stretches(process: number, steps: Steps, top: number): Stretch[] {
+    const out: Stretch[] = [], places = new Map<number, ReturnType<Stage["heightOf"]>>([[0, null]]);
+    for (const { lane, from, to } of marksOf(steps, this.window, this.width)) {
+      if (!places.has(lane)) places.set(lane, this.heightOf(laneKey(process, lane), top));
+      const place = places.get(lane);
+      const x0 = Math.max(xAt(this.window, this.width, from), -10), x1 = Math.min(xAt(this.window, this.width, to), this.width + 10);
+      if (place) out.push({ x0, x1, y: place.bottom, seen: place.seen });
+    }
+    return out;
+  }
+
+  /** From the API call to what it enqueued, as long as nothing more is known: where both are drawn. */
+  private correlation(interval: Interval): Link[] {
+    const leaf = this.leafOf(interval.lane);
+    if (!leaf || !interval.correlation || interval.merged) return [];
+    const isQueue = leaf.lane.kind === "queue", links: Link[] = [];
     for (const other of this.leaves) {
       if (other.process !== leaf.process || (other.lane.kind === "queue") === isQueue) continue;
-      const to = this.boxOf(other.key, 0, top);
-      if (!to) continue;
       for (const end of correlated(other.key, this.segments(other), this.window, interval.correlation)) {
-        const [call, op] = isQueue ? [end, interval] : [interval, end], [a, b] = isQueue ? [to, from] : [from, to];
-        arrows.push({ x0: x((call.begin + call.end) / 2), y0: (a.y0 + a.y1) / 2, x1: x(op.begin), y1: (b.y0 + b.y1) / 2 });
+        const [call, op] = isQueue ? [end, interval] : [interval, end];
+        links.push({ from: { lane: call.lane, time: Math.min(call.end, op.begin) }, to: { lane: op.lane, time: op.begin }, strong: true, other: isQueue ? "from" : "to" });
       }
     }
-    return arrows;
+    return links;
   }
 
   /** The other end of a correlation, where it is in sight. */
@@ -525,6 +587,10 @@ export class Stage {
     return { rows: [...this.bands[0].rows, ...band.rows.slice(first, end)], width: this.width, window: this.window, palette: this.palette,
              segments: (leaf) => this.segments(leaf) };
   }
+}
+
+function leavesOf(node: TreeNode): Leaf[] {
+  return node.kind === "lane" ? [node] : node.children.flatMap(leavesOf);
 }
 
 export function placeOf(interval: Interval): Place {

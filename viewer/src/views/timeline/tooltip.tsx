@@ -2,7 +2,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Interval } from "../../model/timeline/intervals.js";
 import type { Hover } from "./stage.js";
-import { kindWords, placeWords, timeWords } from "./words.js";
+import { kindWords, placeWords, stepWords, timeWords } from "./words.js";
 
 interface Props {
   /** Filled with what shows and hides it. */
@@ -23,12 +23,13 @@ export function Tooltip({ show, label, lane, span }: Props) {
     element.style.top = `${hover.y + 18 + height > innerHeight ? Math.max(4, hover.y - height - 10) : hover.y + 18}px`;
   }, [hover]);
   if (!hover) return null;
-  const { interval } = hover;
+  const { interval, step } = hover;
   return (
     <div ref={box} class="tl-tooltip" role="tooltip">
-      <b>{label(interval)}</b>
-      <div>{timeWords(interval)}</div>
-      <div class="quiet">{kindWords(interval)} · {placeWords(interval, span())} · {lane(interval)}</div>
+      {interval && <b>{label(interval)}</b>}
+      {interval && <div>{timeWords(interval)}</div>}
+      {interval && <div class="quiet">{kindWords(interval)} · {placeWords(interval, span())} · {lane(interval)}</div>}
+      {step && <div class="tl-step">{stepWords(step)}</div>}
     </div>
   );
 }

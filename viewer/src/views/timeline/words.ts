@@ -1,4 +1,5 @@
 /* words.ts - what is said of an interval: in the tooltip, to those who listen, and in the panel. */
+import { categoryText } from "../../model/critical.js";
 import type { Interval } from "../../model/timeline/intervals.js";
 import { formatPoint } from "../../model/timeline/window.js";
 import { formatCount, formatShare, formatTime } from "../../model/units.js";
@@ -30,6 +31,12 @@ export function timeWords(interval: Interval): string {
 
 export function placeWords(interval: Interval, span: number): string {
   return `at ${formatPoint(interval.begin, Math.min(span, Math.max(interval.end - interval.begin, 1) * 100))}`;
+}
+
+/** Of the critical path: "Critical path: kernels, heat, 1.2 ms". */
+export function stepWords({ label, category, begin, end }: { label: string; category: string; begin: number; end: number }): string {
+  const kind = categoryText(category);
+  return `Critical path: ${[kind, label === kind ? "" : label, formatTime(end - begin)].filter(Boolean).join(", ")}`;
 }
 
 export function announced(interval: Interval, label: string, lane: string, span: number): string {
