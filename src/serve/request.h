@@ -9,6 +9,7 @@
 #ifndef SONDE_SERVE_REQUEST_H
 #define SONDE_SERVE_REQUEST_H
 
+#include "analyze/answers/timeline/series.h"
 #include "analyze/answers/timeline/timeline.h"
 #include "base/option.h"
 #include "session.h"
@@ -20,6 +21,7 @@ struct sonde_session {
     char *path;
     struct sonde_text word;   /* the path as a shell reads it */
     struct sonde_timeline *timeline;
+    struct sonde_series *series;
 };
 
 struct sonde_problem {         /* why a request has no answer */
@@ -54,6 +56,8 @@ struct sonde_request {
     X(source)                \
     X(timeline)              \
     X(overview)              \
+    X(series)                \
+    X(next)                  \
     X(path)
 
 #define X(name) extern const struct sonde_request sonde_request_##name;
