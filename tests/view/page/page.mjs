@@ -181,6 +181,110 @@ class Tour {
     check(`kernels: names and counts of sonde report --json`, all.length > 0 && missing.length === 0, JSON.stringify(missing.map(({ name, count }) => [name, count])));
   }
 
+  // ---- the time line's counters ---------------------------------------------------------------------------------------
+
+  series(asked) {
+    return columnsOf(ask(options.ask, this.path, `series?${asked}`).bytes);
+  }
+
+  /** What is said of each counter that is open, with the pointer at a time of the window. */
+  async saidAt(window, time) {
+    const plot = this.page.locator(".tl-track .u-over").first(), box = await plot.boundingBox();
+    const x = Math.round(((time - window.from) / (window.to - window.from)) * box.width);
+    await this.page.mouse.move(box.x + x, box.y + 3);
+    await this.page.waitForFunction(() => ![...document.querySelectorAll(".tl-track output")].some((one) => /^(bytes|operations|share)/.test(one.textContent)));
+    const said = await this.page.$$eval(".tl-track", (all) => all.map((one) => ({
+      series: Number(one.querySelector("[data-series]").dataset.series.slice(1)), words: one.querySelector("output").textContent,
+    })));
+    return { said, time: window.from + (x * (window.to - window.from)) / box.width, width: box.width };
+  }
+
+  async windowOnScreen() {
+    const { t0, t1 } = Object.fromEntries(new URL(this.page.url()).hash.split("?")[1]?.split("&").map((pair) => pair.split("=")) ?? []);
+    return t0 === undefined ? { from: 0, to: this.asked("run").length_ns } : { from: Number(t0), to: Number(t1) };
+  }
+
+  /** The value under the pointer is that of the bin that the request has there, at the level of the picture. */
+  async counterValues(what, window, time) {
+    const at = await this.saidAt(window, time), level = Math.max(Math.floor(Math.log2((window.to - window.from) / at.width)), 0);
+    const bin = Math.floor(at.time / 2 ** level) * 2 ** level, { header, columns } = this.series(`from=${bin}&to=${bin + 2 ** level}&pixels=1&exact`), wrong = [];
+    for (const { series, words } of at.said) {
+      const line = header.lines.find((one) => one.series === series), [low, high] = words.split(" to ").map(numberOf);
+      const expected = header.series[series].unit === "share" ? [columns.mean[line.first]] : [columns.min[line.first], columns.max[line.first]];
+      const far = (a, b) => !(Math.abs(a - b) <= Math.max(0.006 * Math.abs(b), 0.0006));
+      if (line.count !== 1 || far(low, expected[0]) || far(high ?? low, expected.at(-1))) wrong.push(`${header.series[series].name}: ${words} for ${expected}`);
+    }
+    check(`counters: values under the pointer are the request's, ${what}`, at.said.length > 0 && wrong.length === 0, wrong.join("; "));
+    return at.said;
+  }
+
+  async counters() {
+    await this.show("timeline");
+    const { header } = this.series("series="), run = this.asked("run"), memory = this.report("memory").spaces ?? [];
+    const plots = await this.page.$$eval(".tl-track .u-over", (all) => all.map((one) => [one.getBoundingClientRect().left, one.getBoundingClientRect().right]));
+    const [left, right] = await this.page.$eval(".tl-rest canvas", (one) => [one.getBoundingClientRect().left, one.getBoundingClientRect().right]);
+    check("counters: there are some", header.series.length > 0 && plots.length > 0);
+    check("counters: they begin and end with the lanes", plots.every(([a, b]) => Math.abs(a - left) < 1 && Math.abs(b - right) < 1), JSON.stringify([plots, left, right]));
+    for (const part of [0.1, 0.5, 0.93]) await this.counterValues(`at ${part} of the run`, { from: 0, to: run.length_ns }, part * run.length_ns);
+    // The highest instant is the report's.
+    const space = memory.find(({ class: kind, device, peak_bytes }) => kind === "device" && device === 0 && peak_bytes > 0);
+    const number = header.series.findIndex(({ name, device, process }) => space && name === "device memory" && device === 0 && run.processes[process].name === space.process);
+    if (space && (await this.page.locator(`[data-series=s${number}]`).count()) > 0) {
+      const { said } = await this.saidAt({ from: 0, to: run.length_ns }, space.peak_ns - run.processes[header.series[number].process].origin_ns + run.length_ns / 2000);
+      const words = said.find(({ series }) => series === number).words.split(" to ").at(-1);
+      check("counters: the peak of sonde report memory", Math.abs(numberOf(words) - space.peak_bytes) <= 0.006 * space.peak_bytes, `${words} for ${space.peak_bytes}`);
+    }
+    // Closer: the same window as the lanes'.
+    await this.open(`${this.base}#/timeline?t0=${Math.round(run.length_ns * 0.4)}&t1=${Math.round(run.length_ns * 0.6)}`);
+    for (let i = 0; i < 2; i++) {
+      const window = await this.windowOnScreen();
+      await this.counterValues(`zoomed ${i}`, window, (window.from + window.to) / 2);
+      const box = await this.page.locator(".tl-track .u-over").first().boundingBox();
+      await this.page.mouse.move(box.x + box.width / 2, box.y + 5);
+      await this.page.keyboard.down("Control");
+      await this.page.mouse.wheel(0, -240);
+      await this.page.keyboard.up("Control");
+      await this.page.waitForTimeout(400); // until the address has it
+      await this.watch.settled();
+    }
+    // By keyboard: a group, and the value.
+    const name = this.page.locator(".tl-track-name").first();
+    await name.focus();
+    await this.page.keyboard.press("ArrowRight");
+    await this.page.waitForFunction(() => /\d.* at /.test(document.activeElement.getAttribute("aria-valuetext") ?? ""));
+    await this.page.getByRole("button", { name: "Counters", exact: false }).first().focus();
+    await this.page.keyboard.press("Enter");
+    await this.watch.settled();
+    check("counters: they can be closed", (await this.page.locator(".tl-track").count()) === 0);
+    await this.page.reload();
+    await this.watch.settled();
+    check("counters: the address holds that", (await this.page.locator(".tl-track").count()) === 0 && (await this.page.locator(".tl-tracks").isVisible()));
+    this.nothingWrong("counters");
+  }
+
+  /** n finds each interval of a kernel, wherever it is, and opens what it is in. */
+  async stepping() {
+    const kernel = this.report("kernels")[0].name, run = this.asked("run");
+    const label = this.asked(`find?text=${encodeURIComponent(kernel)}`).hits.find((hit) => hit.name === kernel && hit.kind === "operation").label;
+    const closed = run.processes.map((process) => `p${process.process}`).join(",");
+    await this.open(`${this.base}#/timeline?fold=${encodeURIComponent(closed)}&routine=${encodeURIComponent(label)}`);
+    const tell = ({ process, lane, track, begin_ns, correlation }) => `${process}:${lane}:${track}:${begin_ns}:${correlation}`;
+    let from = "at=0", wrong = "", seen = 0;
+    for (let i = 0; i < 4 && !wrong; i++) {
+      const { hit } = this.asked(`next?routine=${encodeURIComponent(label)}&${from}`);
+      if (!hit) break;
+      await this.page.evaluate(() => document.activeElement?.blur?.());
+      await this.page.keyboard.press("n");
+      const chosen = await this.page.waitForFunction((sel) => decodeURIComponent(location.hash).includes(`sel=${sel}`), tell(hit), { timeout: 20_000 }).then(() => true, () => false);
+      if (!chosen) wrong = `${this.page.url()} for ${tell(hit)}`;
+      from = `at=${hit.begin_ns}&place=${hit.process}:${hit.lane}:${hit.track}:${hit.correlation}`;
+      seen++;
+      await this.watch.settled();
+    }
+    check("n: goes from one interval of a kernel to the next, on closed lanes, too", seen > 0 && !wrong, wrong);
+    this.nothingWrong("n");
+  }
+
   async values() {
     await this.show("values");
     const { objects, coverage, graph } = this.report("values"), rows = (await this.rows()).map((row) => row.map(plain));
@@ -209,6 +313,23 @@ class Tour {
   }
 }
 
+/** "65.5 kB", "12", "54.1 %": as a number. */
+function numberOf(words) {
+  const [, digits, unit] = /^([\d.,]+) ?(%|[kMGTP]?B)?$/.exec(words) ?? [], scale = { "%": 0.01, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, PB: 1e15 };
+  return digits === undefined ? NaN : Number(digits.replaceAll(",", "")) * (scale[unit] ?? 1);
+}
+
+/** An answer in columns, of f64 alone. */
+function columnsOf(bytes) {
+  const length = bytes.readUInt32LE(8), header = JSON.parse(bytes.subarray(16, 16 + length).toString()), columns = {};
+  let at = (16 + length + 7) & ~7;
+  for (const { name, count } of header.columns) {
+    columns[name] = Array.from({ length: count }, (_, i) => bytes.readDoubleLE(at + 8 * i));
+    at += 8 * count;
+  }
+  return { header, columns };
+}
+
 /** Each of the words is in a cell, in their order. */
 function inOrder(words, cells) {
   let at = 0;
@@ -233,7 +354,11 @@ async function tour(browser, axe, name, measurement) {
     const pages = await it.pages();
     for (const shown of pages) await it.visit(shown, THOROUGH.includes(name));
     for (const view of it.asked("views")) if (!view.hidden) await it.view(view.name);
-    if (name === "recorded" || name === "cuda") await it.kernels();
+    if (name === "recorded" || name === "cuda") {
+      await it.kernels();
+      await it.counters();
+      await it.stepping();
+    }
     if (name === "recorded" && pages.includes("values")) await it.values();
     if (name === "names") await names(it);
   } finally {

@@ -369,7 +369,8 @@ int sonde_series_ask(struct sonde_series *series, const struct sonde_series_ques
     if (rc)
         return rc;
     answer->from_ns = a.first << a.level;
-    answer->to_ns = (a.last + 1) << a.level;
+    const uint64_t last_ns = (a.last << a.level) + ((1ull << a.level) - 1);
+    answer->to_ns = last_ns + (last_ns < UINT64_MAX);
     answer->bin_ns = 1ull << a.level;
     pthread_mutex_lock(&series->lock);
     rc = ask_devices(&a);
