@@ -120,7 +120,8 @@ static int answer(const struct sonde_session *session, const char *argument, con
     int rc = asked->series ? read_numbers(asked->series, &list, problem) : 0;
     const uint32_t none = 0;
     const struct sonde_series_question question = {
-        .numbers = !asked->series ? NULL : list.items ? list.items : &none,
+        .numbers = !asked->series ? NULL : list.items ? list.items
+                                                      : &none,
         .count = list.count,
         .from_ns = (uint64_t)asked->from_ns,
         .to_ns = (uint64_t)asked->to_ns,

@@ -13,7 +13,9 @@
 #include "analyze/answers/timeline/own.h"
 #include "scene.h"
 
-enum { LENGTH = 16000, THREADS = 3, QUEUES = 3 };
+enum { LENGTH = 16000,
+       THREADS = 3,
+       QUEUES = 3 };
 
 static uint64_t seed = 3;
 static uint64_t noise(uint64_t below)

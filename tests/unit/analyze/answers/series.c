@@ -381,9 +381,12 @@ static void nothing_to_show(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_bins),        cmocka_unit_test(many_parts),
-        cmocka_unit_test(too_much_at_once),   cmocka_unit_test(as_the_view_memory),
-        cmocka_unit_test(what_cannot_be_answered), cmocka_unit_test(nothing_to_show),
+        cmocka_unit_test(random_bins),
+        cmocka_unit_test(many_parts),
+        cmocka_unit_test(too_much_at_once),
+        cmocka_unit_test(as_the_view_memory),
+        cmocka_unit_test(what_cannot_be_answered),
+        cmocka_unit_test(nothing_to_show),
     };
     setenv("SONDE_THREADS", "4", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
