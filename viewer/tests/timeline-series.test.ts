@@ -32,7 +32,7 @@ describe("series", () => {
   it("are in groups by process and device, what is no device's last", () => {
     const groups = seriesGroups([about("pinned host memory", "bytes", null), about("busy", "share"), about("operations in flight", "operations"), about("busy", "share", 1), about("busy", "share", 0, 1)], run(2));
     expect(groups.map((group) => [group.key, group.title, group.series.map((one) => one.key)])).toEqual([
-      ["c0d0", "Device 0", ["s1", "s2"]], ["c0d1", "Device 1", ["s3"]], ["c0d", "No device", ["s0"]], ["c1d0", "Device 0", ["s4"]],
+      ["c0d0", "Device 0", ["s1", "s2"]], ["c0d1", "Device 1", ["s3"]], ["c0d", "No known device", ["s0"]], ["c1d0", "Device 0", ["s4"]],
     ]);
     expect(groups[0]!.detail).toBe("GPU · heat 40");
     expect([...seriesClosedAtFirst(groups)]).toEqual(["c0d1", "c0d", "c1d0"]);

@@ -15,7 +15,8 @@
 
 enum {
     BASE_SHIFT = 16,     /* bins of the run, as a power of two */
-    STEPS_MOST = 1 << 20, /* of a part that is read at once; a bin with more is a part by itself */
+    STEPS_LEAST = 1 << 20, /* of a part that is read at once; a bin with more is a part by itself */
+    STEPS_ALL = 1 << 24,   /* of all that are read side by side: they and room to sort them take 512 MB */
 };
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -30,16 +31,26 @@ static uint64_t most(uint64_t a, uint64_t b)
 
 /* ---- what there is ----------------------------------------------------------------------------------- */
 
+/* Chunks at a part's border are read for both parts: of each lane a part should be as long as some of its chunks. */
+static uint32_t steps_of_part(const struct sonde__flights *f, uint64_t lanes)
+{
+    const uint64_t rows = f->chunks.count ? f->rows / f->chunks.count : 0, wanted = 4 * lanes * rows * 2 * SONDE__FLIGHT_SERIES;
+    return (uint32_t)most(STEPS_LEAST, least(wanted, STEPS_ALL / sonde_parallel_threads()));
+}
+
 int sonde__flights_init(struct sonde__flights *f, const struct sonde_process *p, uint32_t device, int64_t origin_ns, uint64_t length_ns)
 {
-    uint64_t end_ns = length_ns;
-    *f = (struct sonde__flights){.p = p, .device = device, .origin_ns = origin_ns, .steps_most = STEPS_MOST};
+    uint64_t end_ns = length_ns, lanes = 0;
+    uint32_t lane = 0;
+    *f = (struct sonde__flights){.p = p, .device = device, .origin_ns = origin_ns};
     for (uint32_t i = 0; i < p->trace_count; i++) {
         const struct sonde_chunk_ref *t = &p->traces[i];
         if (t->table != SONDE_TABLE_OP || !t->lane || t->lane >= p->lane_count || p->lanes[t->lane].device != device)
             continue;
         end_ns = most(end_ns, sonde__common_ns(origin_ns, t->time_max));
         f->rows += t->count;
+        lanes += t->lane != lane;
+        lane = t->lane;
         if (sonde_vector_push(&f->chunks, (struct sonde__flight_chunk){.index = i, .first_ns = UINT64_MAX}))
             return SONDE_ENOMEM;
     }
@@ -47,6 +58,7 @@ int sonde__flights_init(struct sonde__flights *f, const struct sonde_process *p,
     while (end_ns >> f->level >= 1u << BASE_SHIFT)
         f->level++;
     f->count = (size_t)(end_ns >> f->level) + 1;
+    f->steps_most = steps_of_part(f, lanes);
     return 0;
 }
 

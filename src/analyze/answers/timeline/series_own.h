@@ -52,7 +52,7 @@ struct sonde__flights { /* of one device, as one process used it */
     uint64_t rows;             /* in them */
     uint32_t level;            /* of the bins below, which begin with the run */
     size_t count;
-    uint32_t steps_most;       /* that are read at once, where bins are not fuller: 1 million unless tests say less */
+    uint32_t steps_most;       /* that are read at once, where bins are not fuller; tests say less */
     bool known;                /* all that follows */
     uint64_t *before[SONDE__FLIGHT_SERIES]; /* [count + 1]: the value before each bin's begin */
     uint32_t *steps;           /* [count]: how many are in each bin, of both */

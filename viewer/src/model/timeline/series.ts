@@ -62,7 +62,7 @@ function titles({ process, device, device_name }: SeriesAbout, run: Run): { titl
   const known: Process | undefined = run.processes.find((one) => one.process === process);
   const program = known?.executable?.split("/").pop() ?? known?.name ?? "", of = run.processes.length > 1 ? `${program} ${known?.pid ?? ""}` : "";
   const name = device_name?.replace(/^\d+ /, "") ?? "";
-  return { title: device === null ? "No device" : `Device ${device}`, detail: [name, of].filter(Boolean).join(" · ") };
+  return { title: device === null ? "No known device" : `Device ${device}`, detail: [name, of].filter(Boolean).join(" · ") };
 }
 
 /** Groups that are closed until somebody opens them. */

@@ -82,9 +82,10 @@ export class Tracks {
       track.width = width;
       const { time, min, max, mean } = pointsOf(known, window), chart = track.chart;
       chart.batch(() => {
-        chart.setData(isShare(track.series) ? [time, mean] : [time, min, max], false);
+        chart.setData(isShare(track.series) ? [time, mean] : [time, max, min], false);
         chart.setScale("x", { min: window.from, max: window.to });
       });
+      track.plot.parentElement!.classList.toggle("tl-unread", known.some(({ tile }) => tile.partial && !tile.max.length));
       const words = cursor === null ? unitWords(track.series) : binWords(track.series, binAt(known, timeAt(window, width, cursor)));
       if (track.said.textContent !== words) track.said.textContent = words;
     }
@@ -113,8 +114,7 @@ function makeChart(track: Track, names: number, width: number, theme: Theme, col
     ],
     series: share
       ? [{}, { ...drawn, stroke: colour, fill: alpha(colour, 0.45) }]
-      : [{}, { ...drawn, stroke: alpha(colour, 0), fill: alpha(colour, 0.45) }, { ...drawn, stroke: colour }],
-    bands: share ? [] : [{ series: [2, 1], fill: alpha(colour, 0.22) }],
+      : [{}, { ...drawn, stroke: colour, fill: alpha(colour, 0.24) }, { ...drawn, width: 0, fill: alpha(colour, 0.28) }], /* the least lies on the most */
   };
   return new uPlot(options, [[], [], []] as unknown as uPlot.AlignedData, track.plot);
 }
