@@ -187,16 +187,23 @@ class Tour {
     return columnsOf(ask(options.ask, this.path, `series?${asked}`).bytes);
   }
 
-  /** What is said of each counter that is open, with the pointer at a time of the window. */
+  /** What is said of each counter that is in sight, with the pointer at a time of the window. */
   async saidAt(window, time) {
-    const plot = this.page.locator(".tl-track .u-over").first(), box = await plot.boundingBox();
-    const x = Math.round(((time - window.from) / (window.to - window.from)) * box.width);
-    await this.page.mouse.move(box.x + x, box.y + 3);
-    await this.page.waitForFunction(() => ![...document.querySelectorAll(".tl-track output")].some((one) => /^(bytes|operations|share)/.test(one.textContent)));
-    const said = await this.page.$$eval(".tl-track", (all) => all.map((one) => ({
-      series: Number(one.querySelector("[data-series]").dataset.series.slice(1)), words: one.querySelector("output").textContent,
-    })));
-    return { said, time: window.from + (x * (window.to - window.from)) / box.width, width: box.width };
+    const inSight = () => this.page.$$eval(".tl-track", (all) => {
+      const box = document.querySelector(".tl-tracks").getBoundingClientRect();
+      return all.map((one) => ({ one, own: one.getBoundingClientRect() })).filter(({ own }) => own.top + 8 < box.bottom && own.bottom - 8 > box.top).map(({ one, own }) => ({
+        series: Number(one.querySelector("[data-series]").dataset.series.slice(1)), words: one.querySelector("output").textContent,
+        left: one.querySelector(".tl-track-over").getBoundingClientRect().left, width: one.querySelector(".tl-track-over").clientWidth, y: Math.max(own.top, box.top) + 4,
+      }));
+    });
+    const [{ left, width, y }] = await inSight(), x = Math.round(((time - window.from) / (window.to - window.from)) * width);
+    await this.page.mouse.move(left + x, y);
+    let said;
+    for (let i = 0; i < 50 && !said?.every(({ words }) => /^\d/.test(words)); i++) {
+      await this.page.waitForTimeout(100);
+      said = await inSight();
+    }
+    return { said, time: window.from + (x * (window.to - window.from)) / width, width };
   }
 
   async windowOnScreen() {
@@ -230,6 +237,8 @@ class Tour {
     const space = memory.find(({ class: kind, device, peak_bytes }) => kind === "device" && device === 0 && peak_bytes > 0);
     const number = header.series.findIndex(({ name, device, process }) => space && name === "device memory" && device === 0 && run.processes[process].name === space.process);
     if (space && (await this.page.locator(`[data-series=s${number}]`).count()) > 0) {
+      await this.page.locator(`.tl-track:has([data-series=s${number}])`).scrollIntoViewIfNeeded();
+      await this.watch.settled();
       const { said } = await this.saidAt({ from: 0, to: run.length_ns }, space.peak_ns - run.processes[header.series[number].process].origin_ns + run.length_ns / 2000);
       const words = said.find(({ series }) => series === number).words.split(" to ").at(-1);
       check("counters: the peak of sonde report memory", Math.abs(numberOf(words) - space.peak_bytes) <= 0.006 * space.peak_bytes, `${words} for ${space.peak_bytes}`);
@@ -239,7 +248,7 @@ class Tour {
     for (let i = 0; i < 2; i++) {
       const window = await this.windowOnScreen();
       await this.counterValues(`zoomed ${i}`, window, (window.from + window.to) / 2);
-      const box = await this.page.locator(".tl-track .u-over").first().boundingBox();
+      const box = await this.page.locator(".tl-track-over").first().boundingBox();
       await this.page.mouse.move(box.x + box.width / 2, box.y + 5);
       await this.page.keyboard.down("Control");
       await this.page.mouse.wheel(0, -240);
@@ -283,6 +292,27 @@ class Tour {
     }
     check("n: goes from one interval of a kernel to the next, on closed lanes, too", seen > 0 && !wrong, wrong);
     this.nothingWrong("n");
+  }
+
+  /** Of a stretch that samples tell of, details say the standard error that the view statistics has for it. */
+  async howSure() {
+    const run = this.asked("run"), { hits } = this.asked("find?text=e&limit=1000");
+    let hit = null;
+    for (const { label } of hits.filter(({ kind }) => kind === "native" || kind === "python")) {
+      const found = this.asked(`next?routine=${encodeURIComponent(label)}`).hit;
+      if (found?.kind === "sample" && !found.cut && found.end_ns - found.begin_ns > 1000) hit ??= { ...found, label };
+    }
+    check("how sure: there is a stretch that samples tell of", hit !== null);
+    if (!hit) return;
+    const process = run.processes[hit.process], { tid } = process.lanes.find(({ lane }) => lane === hit.lane), room = 2 * (hit.end_ns - hit.begin_ns);
+    const { rows } = this.asked(`view/statistics?from=${hit.begin_ns}ns&to=${hit.end_ns}ns&lane=${encodeURIComponent(`${process.name}:${tid}`)}`);
+    const { sampled_ns, error_ns } = rows.find(({ label }) => label === hit.label);
+    await this.open(`${this.base}#/timeline?panel=details&t0=${Math.max(hit.begin_ns - room, 0)}&t1=${hit.end_ns + room}&sel=${hit.process}:${hit.lane}:${hit.track}:${hit.begin_ns}:${hit.correlation}`);
+    await this.page.getByText("How sure").waitFor();
+    const [, time, error] = /How sure\s*([\d.]+ \S+) ± ([\d.]+ \S+)/.exec(await this.page.locator(".tl-details").innerText()) ?? [];
+    const ns = (words) => parseFloat(words) * { ns: 1, µs: 1e3, ms: 1e6, s: 1e9 }[words?.split(" ")[1]], near = (a, b) => Math.abs(a - b) <= Math.max(0.006 * b, 0.6);
+    check("how sure: time and standard error are the view's", near(ns(time), sampled_ns) && near(ns(error), error_ns), `${time} ± ${error} for ${sampled_ns} ± ${error_ns}`);
+    this.nothingWrong("how sure");
   }
 
   async values() {
@@ -360,6 +390,7 @@ async function tour(browser, axe, name, measurement) {
       await it.stepping();
     }
     if (name === "recorded" && pages.includes("values")) await it.values();
+    if (name === "sampled") await it.howSure();
     if (name === "names") await names(it);
   } finally {
     await context.close();

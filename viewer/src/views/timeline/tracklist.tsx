@@ -23,7 +23,7 @@ export const TrackList = memo(function TrackList({ groups, closed, length, onTog
     const series = new Map(shown.flatMap((group) => group.series).map((one) => [one.key, one]));
     onTracks(
       [...box.current!.querySelectorAll<HTMLElement>("[data-series]")].map((plot) => ({
-        series: series.get(plot.dataset.series!)!, plot, said: plot.parentElement!.querySelector<HTMLElement>("output")!,
+        series: series.get(plot.dataset.series!)!, plot, over: plot.parentElement!.querySelector<HTMLElement>(".tl-track-over")!, said: plot.parentElement!.querySelector<HTMLElement>("output")!,
       })),
     );
   });
@@ -56,6 +56,7 @@ function Track({ series, group, length, onStep }: { series: Series; group: strin
   return (
     <div class="tl-track">
       <div class="tl-track-plot" data-series={series.key} />
+      <div class="tl-track-over" />
       <div class="tl-track-name" tabIndex={0} role="slider" aria-label={`${series.name}, ${group}: value at a time`} aria-valuemin={0} aria-valuemax={length} aria-valuenow={0}
         title={`${series.name}\nPoint at it for the value; with the arrow keys, from the name.`}
         onKeyDown={(event) => {

@@ -12,8 +12,9 @@ const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4
 
 export interface TrackElements {
   series: Series;
-  /** What holds the plot, and where the value under the pointer is said. */
+  /** What holds the plot, what the pointer is over, as wide as the lanes, and where the value under it is said. */
   plot: HTMLElement;
+  over: HTMLElement;
   said: HTMLElement;
 }
 
@@ -26,18 +27,25 @@ interface Track extends TrackElements {
 export class Tracks {
   private tracks: Track[] = [];
 
-  constructor(readonly scroll: HTMLElement, private readonly attach: (over: HTMLElement) => () => void) {}
-
   private readonly detach = new Map<Track, () => void>();
+
+  constructor(readonly scroll: HTMLElement, private readonly attach: (over: HTMLElement) => () => void) {}
 
   set(elements: TrackElements[]): void {
     const kept = new Map(this.tracks.map((track) => [track.plot, track]));
     this.tracks = elements.map((one) => {
       const known = kept.get(one.plot);
       kept.delete(one.plot);
-      return known ?? { ...one, chart: null, names: 0, width: 0 };
+      if (known) return known;
+      const made = { ...one, chart: null, names: 0, width: 0 };
+      this.detach.set(made, this.attach(made.over));
+      return made;
     });
-    for (const track of kept.values()) this.end(track);
+    for (const track of kept.values()) {
+      this.end(track);
+      this.detach.get(track)?.();
+      this.detach.delete(track);
+    }
   }
 
   stop(): void {
@@ -50,8 +58,6 @@ export class Tracks {
   }
 
   private end(track: Track): void {
-    this.detach.get(track)?.();
-    this.detach.delete(track);
     track.chart?.destroy();
     track.chart = null;
   }
@@ -76,7 +82,6 @@ export class Tracks {
       if (!track.chart || track.names !== names) {
         this.end(track);
         track.chart = makeChart(track, names, width, theme, colours);
-        this.detach.set(track, this.attach(track.chart.over));
       } else if (track.width !== width) track.chart.setSize({ width: names + width, height: TRACK_PLOT_HEIGHT });
       track.names = names;
       track.width = width;
