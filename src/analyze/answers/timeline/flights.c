@@ -2,7 +2,7 @@
  *
  * Each operation is a step up and a step down. An operation is enqueued long before it runs, and chunks are found by when
  * operations ran: so all of them are read once, which tells of each chunk from when to when its steps are, and of each of 65,536
- * bins of the run the value before it. From there on any part of the run can be had exactly by reading only the chunks that
+ * bins of the run (fewer of each of many devices) the value before it. From there on any part of the run can be had exactly by reading only the chunks that
  * have steps in it: first of all each of these bins, several parts side by side, with as many steps in memory as a part may have.
  */
 #include <stdlib.h>
@@ -14,7 +14,6 @@
 #include "series_own.h"
 
 enum {
-    BASE_SHIFT = 16,     /* bins of the run, as a power of two */
     STEPS_LEAST = 1 << 20, /* of a part that is read at once; a bin with more is a part by itself */
     STEPS_ALL = 1 << 24,   /* of all that are read side by side: they and room to sort them take 512 MB */
 };
@@ -38,7 +37,8 @@ static uint32_t steps_of_part(const struct sonde__flights *f, uint64_t lanes)
     return (uint32_t)most(STEPS_LEAST, least(wanted, STEPS_ALL / sonde_parallel_threads()));
 }
 
-int sonde__flights_init(struct sonde__flights *f, const struct sonde_process *p, uint32_t device, int64_t origin_ns, uint64_t length_ns)
+int sonde__flights_init(struct sonde__flights *f, const struct sonde_process *p, uint32_t device, int64_t origin_ns, uint64_t length_ns,
+                        uint32_t shift)
 {
     uint64_t end_ns = length_ns, lanes = 0;
     uint32_t lane = 0;
@@ -55,7 +55,7 @@ int sonde__flights_init(struct sonde__flights *f, const struct sonde_process *p,
             return SONDE_ENOMEM;
     }
     end_ns = least(end_ns, INT64_MAX - 1);
-    while (end_ns >> f->level >= 1u << BASE_SHIFT)
+    while (end_ns >> f->level >= 1ull << shift)
         f->level++;
     f->count = (size_t)(end_ns >> f->level) + 1;
     f->steps_most = steps_of_part(f, lanes);

@@ -11,7 +11,12 @@
 #include "own.h"
 #include "series_own.h"
 
-enum { ROWS_MOST = 4000000 };
+enum {
+    ROWS_MOST = 4000000,
+    BINS_SHIFT = 16,       /* of the run, for one device, as a power of two; never fewer than 2^LEAST_SHIFT */
+    LEAST_SHIFT = 10,
+    BINS_MOST = 1 << 20,   /* of all devices: they take about 120 MB */
+};
 
 struct source {
     struct sonde_series_about about;
@@ -29,6 +34,7 @@ struct sonde_series {
     SONDE_VECTOR(struct source) sources;
     SONDE_VECTOR(struct sonde__flights) devices;
     uint64_t begin_ns, length_ns;    /* of the run */
+    uint32_t shift;                  /* of each device's bins */
     pthread_mutex_t lock;            /* of what is known */
 };
 
@@ -131,7 +137,7 @@ static int add_operations(struct sonde_series *series, uint32_t process, uint32_
 {
     const struct sonde_process *p = &series->m->processes[process];
     struct sonde__flights flights;
-    int rc = sonde__flights_init(&flights, p, device, origin_of(series, p), series->length_ns);
+    int rc = sonde__flights_init(&flights, p, device, origin_of(series, p), series->length_ns, series->shift);
     if (rc || !flights.rows || sonde_vector_push(&series->devices, flights)) {
         rc = !rc && flights.rows ? SONDE_ENOMEM : rc;
         sonde__flights_fini(&flights);
@@ -165,6 +171,18 @@ static int add_process(struct sonde_series *series, uint32_t process)
     return rc;
 }
 
+/* Many devices have fewer bins each. */
+static uint32_t shift_of(const struct sonde_measurement *m)
+{
+    uint64_t devices = 0;
+    uint32_t shift = BINS_SHIFT;
+    for (uint32_t i = 0; i < m->process_count; i++)
+        devices += m->processes[i].device_count;
+    while (shift > LEAST_SHIFT && devices << shift > BINS_MOST)
+        shift--;
+    return shift;
+}
+
 int sonde_series_create(const struct sonde_measurement *m, struct sonde_series **out)
 {
     uint64_t end_ns;
@@ -173,6 +191,7 @@ int sonde_series_create(const struct sonde_measurement *m, struct sonde_series *
     if (!series)
         return SONDE_ENOMEM;
     series->m = m;
+    series->shift = shift_of(m);
     pthread_mutex_init(&series->lock, NULL);
     sonde_run_range(m, &series->begin_ns, &end_ns);
     series->length_ns = end_ns > series->begin_ns ? end_ns - series->begin_ns : 0;

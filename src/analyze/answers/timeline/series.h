@@ -4,7 +4,7 @@
  * largest value that it had there, the last one, and the mean over time. docs/developers/requests.md, "series", defines each number.
  *
  * Bins are powers of two wide and lie where they lie whatever range is asked for, as in timeline.h. Memory is known from the table of data objects. What
- * comes from operations is read once as a whole, into bins of 1/65536 of the run, of which coarser ones are made; for finer ones the
+ * comes from operations is read once as a whole, into 65,536 bins of the run or fewer, of which coarser ones are made; for finer ones the
  * trace is read near the range alone. flights.c says how.
  *
  *     struct sonde_series *series;

@@ -59,8 +59,9 @@ struct sonde__flights { /* of one device, as one process used it */
     struct sonde__level *bins[SONDE__FLIGHT_SERIES]; /* [count] */
 };
 
-/* Those of `device`: nothing is read. `length_ns`: of the run. 0 or SONDE_ENOMEM; fini in either case. */
-int sonde__flights_init(struct sonde__flights *f, const struct sonde_process *p, uint32_t device, int64_t origin_ns, uint64_t length_ns);
+/* Those of `device`: nothing is read. `length_ns`: of the run, which has 2^shift bins or fewer. 0 or SONDE_ENOMEM; fini in either case. */
+int sonde__flights_init(struct sonde__flights *f, const struct sonde_process *p, uint32_t device, int64_t origin_ns, uint64_t length_ns,
+                        uint32_t shift);
 void sonde__flights_fini(struct sonde__flights *f);
 /* Read all of it, once. 0 or SONDE_ENOMEM. */
 int sonde__flights_know(struct sonde__flights *f);

@@ -234,7 +234,7 @@ static void many_parts(void **state)
     (void)state;
     for (uint32_t device = 1; device <= DEVICES; device++) {
         struct sonde__flights f;
-        assert_int_equal(sonde__flights_init(&f, &m->processes[0], device, START, LENGTH), 0);
+        assert_int_equal(sonde__flights_init(&f, &m->processes[0], device, START, LENGTH, device == 1 ? 16 : 10), 0);
         f.steps_most = 100;
         assert_int_equal(sonde__flights_know(&f), 0);
         for (int i = 0; i < 20; i++) {
