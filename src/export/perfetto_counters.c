@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyze/answers/timeline/series.h"
 #include "analyze/profile/object_model.h"
 #include "analyze/trace/trace.h"
 #include "base/kinds.h"
@@ -51,8 +52,7 @@ static int take_op(void *user, uint32_t lane, const void *row)
 {
     struct flights *f = user;
     const struct sonde_row_op *op = row;
-    if (lane >= f->process->lane_count || f->process->lanes[lane].device != f->device || op->flags & SONDE_OP_NO_TIMES ||
-        !op->start_ns || !op->enter_ns || op->end_ns < op->start_ns || op->end_ns < op->enter_ns)
+    if (lane >= f->process->lane_count || f->process->lanes[lane].device != f->device || !sonde_op_has_flight(op))
         return 0;
     return sonde_vector_push(&f->steps, op->enter_ns << 1 | 1) || sonde_vector_push(&f->steps, op->end_ns << 1) ? SONDE_ENOMEM : 0;
 }

@@ -10,6 +10,7 @@
 #define SONDE_SERVE_REQUEST_H
 
 #include "analyze/answers/critical/dependencies.h"
+#include "analyze/answers/timeline/series.h"
 #include "analyze/answers/timeline/timeline.h"
 #include "base/option.h"
 #include "session.h"
@@ -22,6 +23,7 @@ struct sonde_session {
     struct sonde_text word;   /* the path as a shell reads it */
     struct sonde_timeline *timeline;
     struct sonde_dependencies *dependencies;
+    struct sonde_series *series;
 };
 
 struct sonde_problem {         /* why a request has no answer */
@@ -58,6 +60,8 @@ struct sonde_request {
     X(source)                \
     X(timeline)              \
     X(overview)              \
+    X(series)                \
+    X(next)                  \
     X(path)
 
 #define X(name) extern const struct sonde_request sonde_request_##name;

@@ -33,7 +33,8 @@ int sonde_session_open(const char *path, struct sonde_session **out, struct sond
         rc = sonde_measurement_open(path, &session->query.m, diag);
     if (!rc)
         rc = sonde_query_prepare(&session->query, diag);
-    if (!rc && sonde_timeline_create(session->query.m, session->query.profile, 0, &session->timeline))
+    if (!rc && (sonde_timeline_create(session->query.m, session->query.profile, 0, &session->timeline) ||
+                sonde_series_create(session->query.m, &session->series)))
         rc = sonde_diag_set(diag, SONDE_ENOMEM, path, "cannot open");
     if (!rc && !(session->query.blame_basis = sonde_blame_basis_create(session->query.m, session->query.profile)))
         rc = sonde_diag_set(diag, SONDE_ENOMEM, path, "cannot open");
@@ -53,6 +54,7 @@ void sonde_session_close(struct sonde_session *session)
     sonde_dependencies_destroy(session->dependencies);
     sonde_timeline_destroy(session->timeline);
     sonde_blame_basis_destroy(session->query.blame_basis);
+    sonde_series_destroy(session->series);
     sonde_query_fini(&session->query);
     sonde_text_fini(&session->word);
     free(session->path);

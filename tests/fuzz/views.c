@@ -21,6 +21,7 @@
 #include "analyze/answers/memory/objects.h"
 #include "analyze/answers/lanes/overlap.h"
 #include "analyze/answers/lanes/statistics.h"
+#include "analyze/answers/timeline/series.h"
 #include "analyze/answers/timeline/timeline.h"
 #include "analyze/model/recorded.h"
 #include "analyze/model/totals.h"
@@ -160,6 +161,43 @@ static void traces(const struct sonde_measurement *m, const struct sonde_profile
     sonde_advice_fini(&advices);
 }
 
+static bool is_any(void *user, const struct sonde_timeline_label *label)
+{
+    (void)user;
+    (void)label;
+    return true;
+}
+
+/* Some steps from one interval to another, from both ends. */
+static void walk(struct sonde_timeline *timeline)
+{
+    for (int back = 0; back < 2; back++) {
+        struct sonde_timeline_search search = {.at_ns = back ? UINT64_MAX : 0, .back = back, .depth = (uint32_t)back, .accepts = is_any};
+        struct sonde_timeline_hit hit = {0}, last;
+        for (int i = 0; i < 10 && sonde_timeline_next(timeline, &search, &hit, NULL) == 0; i++) {
+            require(hit.end_ns >= hit.place.begin_ns);
+            last = hit;
+            search.from = &last.place;
+        }
+    }
+}
+
+static void counters(const struct sonde_measurement *m)
+{
+    struct sonde_series *series = NULL;
+    require(sonde_series_create(m, &series) == 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct sonde_series_question question = {.from_ns = i ? 1000 : 0, .to_ns = i == 2 ? UINT64_MAX : 0, .pixels = i ? 50 : 2000, .exact = true};
+        struct sonde_series_answer answer = {0};
+        (void)sonde_series_ask(series, &question, &answer, NULL);
+        for (size_t k = 0; k < answer.lines.count; k++)
+            for (size_t b = 0; b < answer.lines.items[k].bins.count; b++)
+                require(answer.lines.items[k].bins.items[b].least <= answer.lines.items[k].bins.items[b].most);
+        sonde_series_answer_fini(&answer);
+    }
+    sonde_series_destroy(series);
+}
+
 /* What is drawn of all lanes, and of parts of the run. */
 static void drawings(const struct sonde_measurement *m, const struct sonde_profile *profile)
 {
@@ -185,6 +223,8 @@ static void drawings(const struct sonde_measurement *m, const struct sonde_profi
     }
     (void)sonde_overview_compute(m, 100, true, 0, &overview, NULL);
     sonde_overview_fini(&overview);
+    walk(timeline);
+    counters(m);
     sonde_timeline_destroy(timeline);
     sonde_vector_fini(&lanes);
 }

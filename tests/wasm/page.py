@@ -86,7 +86,8 @@ def requests(ask, path):
     views, run = (json.loads(answer.bytes) for answer in asking.ask(ask, path, ["views", "run"]))
     lanes = [(process["process"], lane["lane"]) for process in run["processes"] for lane in process["lanes"]]
     names = [view["name"] for view in views]
-    yield from ["views", "run", "nothing", "view/none", "find?text=e", "find?text=%3C", "missing", "overview", "overview?pixels=100&exact"]
+    yield from ["views", "run", "nothing", "view/none", "find?text=e", "find?text=%3C", "missing", "overview", "overview?pixels=100&exact", "series", "series?pixels=50&exact",
+                "next?text=k", "next?text=cl&back&at=1000000000000"]
     yield from (kind + name for name in names for kind in ("view/", "text/"))
     yield from (asking.request(name, options) for name in names for options in asking.ALWAYS + asking.ASKED.get(name, []))
     for part in (lanes[i:i + 64] for i in range(0, min(len(lanes), 256), 64)):

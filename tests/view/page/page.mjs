@@ -365,6 +365,140 @@ class Tour {
     this.nothingWrong("critical path, over the lanes");
   }
 
+  // ---- the time line's counters ---------------------------------------------------------------------------------------
+
+  series(asked) {
+    return columnsOf(ask(options.ask, this.path, `series?${asked}`).bytes);
+  }
+
+  /** What is said of each counter that is in sight, with the pointer at a time of the window. */
+  async saidAt(window, time) {
+    const inSight = () => this.page.$$eval(".tl-track", (all) => {
+      const box = document.querySelector(".tl-tracks").getBoundingClientRect();
+      return all.map((one) => ({ one, own: one.getBoundingClientRect() })).filter(({ own }) => own.top + 8 < box.bottom && own.bottom - 8 > box.top).map(({ one, own }) => ({
+        series: Number(one.querySelector("[data-series]").dataset.series.slice(1)), words: one.querySelector("output").textContent,
+        left: one.querySelector(".tl-track-over").getBoundingClientRect().left, width: one.querySelector(".tl-track-over").clientWidth, y: Math.max(own.top, box.top) + 4,
+      }));
+    });
+    const [{ left, width, y }] = await inSight(), x = Math.round(((time - window.from) / (window.to - window.from)) * width);
+    await this.page.mouse.move(left + x, y);
+    let said;
+    for (let i = 0; i < 50 && !said?.every(({ words }) => /^\d/.test(words)); i++) {
+      await this.page.waitForTimeout(100);
+      said = await inSight();
+    }
+    return { said, time: window.from + (x * (window.to - window.from)) / width, width };
+  }
+
+  async windowOnScreen() {
+    const { t0, t1 } = Object.fromEntries(new URL(this.page.url()).hash.split("?")[1]?.split("&").map((pair) => pair.split("=")) ?? []);
+    return t0 === undefined ? { from: 0, to: this.asked("run").length_ns } : { from: Number(t0), to: Number(t1) };
+  }
+
+  /** The value under the pointer is that of the bin that the request has there, at the level of the picture. */
+  async counterValues(what, window, time) {
+    const at = await this.saidAt(window, time), level = Math.max(Math.floor(Math.log2((window.to - window.from) / at.width)), 0);
+    const bin = Math.floor(at.time / 2 ** level) * 2 ** level, { header, columns } = this.series(`from=${bin}&to=${bin + 2 ** level}&pixels=1&exact`), wrong = [];
+    for (const { series, words } of at.said) {
+      const line = header.lines.find((one) => one.series === series), [low, high] = words.split(" to ").map(numberOf);
+      const expected = header.series[series].unit === "share" ? [columns.mean[line.first]] : [columns.min[line.first], columns.max[line.first]];
+      const far = (a, b) => !(Math.abs(a - b) <= Math.max(0.006 * Math.abs(b), 0.0006));
+      if (line.count !== 1 || far(low, expected[0]) || far(high ?? low, expected.at(-1))) wrong.push(`${header.series[series].name}: ${words} for ${expected}`);
+    }
+    check(`counters: values under the pointer are the request's, ${what}`, at.said.length > 0 && wrong.length === 0, wrong.join("; "));
+    return at.said;
+  }
+
+  async counters() {
+    await this.show("timeline");
+    const { header } = this.series("series="), run = this.asked("run"), memory = this.report("memory").spaces ?? [];
+    const plots = await this.page.$$eval(".tl-track .u-over", (all) => all.map((one) => [one.getBoundingClientRect().left, one.getBoundingClientRect().right]));
+    const [left, right] = await this.page.$eval(".tl-rest canvas", (one) => [one.getBoundingClientRect().left, one.getBoundingClientRect().right]);
+    check("counters: there are some", header.series.length > 0 && plots.length > 0);
+    check("counters: they begin and end with the lanes", plots.every(([a, b]) => Math.abs(a - left) < 1 && Math.abs(b - right) < 1), JSON.stringify([plots, left, right]));
+    for (const part of [0.1, 0.5, 0.93]) await this.counterValues(`at ${part} of the run`, { from: 0, to: run.length_ns }, part * run.length_ns);
+    // The highest instant is the report's.
+    const space = memory.find(({ class: kind, device, peak_bytes }) => kind === "device" && device === 0 && peak_bytes > 0);
+    const number = header.series.findIndex(({ name, device, process }) => space && name === "device memory" && device === 0 && run.processes[process].name === space.process);
+    if (space && (await this.page.locator(`[data-series=s${number}]`).count()) > 0) {
+      await this.page.locator(`.tl-track:has([data-series=s${number}])`).scrollIntoViewIfNeeded();
+      await this.watch.settled();
+      const { said } = await this.saidAt({ from: 0, to: run.length_ns }, space.peak_ns - run.processes[header.series[number].process].origin_ns + run.length_ns / 2000);
+      const words = said.find(({ series }) => series === number).words.split(" to ").at(-1);
+      check("counters: the peak of sonde report memory", Math.abs(numberOf(words) - space.peak_bytes) <= 0.006 * space.peak_bytes, `${words} for ${space.peak_bytes}`);
+    }
+    // Closer: the same window as the lanes'.
+    await this.open(`${this.base}#/timeline?t0=${Math.round(run.length_ns * 0.4)}&t1=${Math.round(run.length_ns * 0.6)}`);
+    for (let i = 0; i < 2; i++) {
+      const window = await this.windowOnScreen();
+      await this.counterValues(`zoomed ${i}`, window, (window.from + window.to) / 2);
+      const box = await this.page.locator(".tl-track-over").first().boundingBox();
+      await this.page.mouse.move(box.x + box.width / 2, box.y + 5);
+      await this.page.keyboard.down("Control");
+      await this.page.mouse.wheel(0, -240);
+      await this.page.keyboard.up("Control");
+      await this.page.waitForTimeout(400); // until the address has it
+      await this.watch.settled();
+    }
+    // By keyboard: a group, and the value.
+    const name = this.page.locator(".tl-track-name").first();
+    await name.focus();
+    await this.page.keyboard.press("ArrowRight");
+    await this.page.waitForFunction(() => /\d.* at /.test(document.activeElement.getAttribute("aria-valuetext") ?? ""));
+    await this.page.getByRole("button", { name: "Counters", exact: false }).first().focus();
+    await this.page.keyboard.press("Enter");
+    await this.watch.settled();
+    check("counters: they can be closed", (await this.page.locator(".tl-track").count()) === 0);
+    await this.page.reload();
+    await this.watch.settled();
+    check("counters: the address holds that", (await this.page.locator(".tl-track").count()) === 0 && (await this.page.locator(".tl-tracks").isVisible()));
+    this.nothingWrong("counters");
+  }
+
+  /** n finds each interval of a kernel, wherever it is, and opens what it is in. */
+  async stepping() {
+    const kernel = this.report("kernels")[0].name, run = this.asked("run");
+    const label = this.asked(`find?text=${encodeURIComponent(kernel)}`).hits.find((hit) => hit.name === kernel && hit.kind === "operation").label;
+    const closed = run.processes.map((process) => `p${process.process}`).join(",");
+    await this.open(`${this.base}#/timeline?fold=${encodeURIComponent(closed)}&routine=${encodeURIComponent(label)}`);
+    const tell = ({ process, lane, track, begin_ns, correlation }) => `${process}:${lane}:${track}:${begin_ns}:${correlation}`;
+    let from = "at=0", wrong = "", seen = 0;
+    for (let i = 0; i < 4 && !wrong; i++) {
+      const { hit } = this.asked(`next?routine=${encodeURIComponent(label)}&${from}`);
+      if (!hit) break;
+      await this.page.evaluate(() => document.activeElement?.blur?.());
+      await this.page.keyboard.press("n");
+      const chosen = await this.page.waitForFunction((sel) => decodeURIComponent(location.hash).includes(`sel=${sel}`), tell(hit), { timeout: 20_000 }).then(() => true, () => false);
+      if (!chosen) wrong = `${this.page.url()} for ${tell(hit)}`;
+      from = `at=${hit.begin_ns}&place=${hit.process}:${hit.lane}:${hit.track}:${hit.correlation}`;
+      seen++;
+      await this.watch.settled();
+    }
+    check("n: goes from one interval of a kernel to the next, on closed lanes, too", seen > 0 && !wrong, wrong);
+    this.nothingWrong("n");
+  }
+
+  /** Of a stretch that samples tell of, details say the standard error that the view statistics has for it. */
+  async howSure() {
+    const run = this.asked("run"), { hits } = this.asked("find?text=e&limit=1000");
+    let hit = null;
+    for (const { label } of hits.filter(({ kind }) => kind === "native" || kind === "python")) {
+      const found = this.asked(`next?routine=${encodeURIComponent(label)}`).hit;
+      if (found?.kind === "sample" && !found.cut && found.end_ns - found.begin_ns > 1000) hit ??= { ...found, label };
+    }
+    check("how sure: there is a stretch that samples tell of", hit !== null);
+    if (!hit) return;
+    const process = run.processes[hit.process], { tid } = process.lanes.find(({ lane }) => lane === hit.lane), room = 2 * (hit.end_ns - hit.begin_ns);
+    const { rows } = this.asked(`view/statistics?from=${hit.begin_ns}ns&to=${hit.end_ns}ns&lane=${encodeURIComponent(`${process.name}:${tid}`)}`);
+    const { sampled_ns, error_ns } = rows.find(({ label }) => label === hit.label);
+    await this.open(`${this.base}#/timeline?panel=details&t0=${Math.max(hit.begin_ns - room, 0)}&t1=${hit.end_ns + room}&sel=${hit.process}:${hit.lane}:${hit.track}:${hit.begin_ns}:${hit.correlation}`);
+    await this.page.getByText("How sure").waitFor();
+    const [, time, error] = /How sure\s*([\d.]+ \S+) ± ([\d.]+ \S+)/.exec(await this.page.locator(".tl-details").innerText()) ?? [];
+    const ns = (words) => parseFloat(words) * { ns: 1, µs: 1e3, ms: 1e6, s: 1e9 }[words?.split(" ")[1]], near = (a, b) => Math.abs(a - b) <= Math.max(0.006 * b, 0.6);
+    check("how sure: time and standard error are the view's", near(ns(time), sampled_ns) && near(ns(error), error_ns), `${time} ± ${error} for ${sampled_ns} ± ${error_ns}`);
+    this.nothingWrong("how sure");
+  }
+
   async values() {
     await this.show("values");
     const { objects, coverage, graph } = this.report("values"), rows = (await this.rows()).map((row) => row.map(plain));
@@ -408,10 +542,16 @@ function isShare(text, share) {
   return text === "<0.1 %" ? share > 0 && share < 0.0005 : isNumber(text, { "%": 0.01 }, share);
 }
 
+/** "65.5 kB", "12", "54.1 %": as a number. */
+function numberOf(words) {
+  const [, digits, unit] = /^([\d.,]+) ?(%|[kMGTP]?B)?$/.exec(words) ?? [], scale = { "%": 0.01, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, PB: 1e15 };
+  return digits === undefined ? NaN : Number(digits.replaceAll(",", "")) * (scale[unit] ?? 1);
+}
+
 /** An answer of columns (docs/developers/requests.md): numbers as lists. */
 function columnsOf(bytes) {
   const headerLength = bytes.readUInt32LE(8), header = JSON.parse(bytes.subarray(16, 16 + headerLength)), columns = {};
-  const read = { u64: [8, (at) => Number(bytes.readBigUInt64LE(at))], u32: [4, (at) => bytes.readUInt32LE(at)], u8: [1, (at) => bytes.readUInt8(at)] };
+  const read = { f64: [8, (at) => bytes.readDoubleLE(at)], u64: [8, (at) => Number(bytes.readBigUInt64LE(at))], u32: [4, (at) => bytes.readUInt32LE(at)], u8: [1, (at) => bytes.readUInt8(at)] };
   let at = Math.ceil((16 + headerLength) / 8) * 8;
   for (const { name, type, count } of header.columns) {
     const [size, number] = read[type];
@@ -445,11 +585,16 @@ async function tour(browser, axe, name, measurement) {
     const pages = await it.pages();
     for (const shown of pages) await it.visit(shown, THOROUGH.includes(name));
     for (const view of it.asked("views")) if (!view.hidden) await it.view(view.name);
-    if (name === "recorded" || name === "cuda") await it.kernels();
+    if (name === "recorded" || name === "cuda") {
+      await it.kernels();
+      await it.dependencies();
+      await it.criticalPath();
+      await it.counters();
+      await it.stepping();
+    }
     if (name === "recorded" || name === "cuda" || name === "sampled") await it.blame();
-    if (name === "recorded" || name === "cuda") await it.dependencies();
-    if (name === "recorded" || name === "cuda") await it.criticalPath();
     if (name === "recorded" && pages.includes("values")) await it.values();
+    if (name === "sampled") await it.howSure();
     if (name === "names") await names(it);
   } finally {
     await context.close();

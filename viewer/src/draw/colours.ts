@@ -20,6 +20,11 @@ export function colourOf(label: string, theme: Theme): string {
   return `hsl(${hue.toFixed(1)} ${45 + ((h >>> 24) % 3) * 12}% ${lightness}%)`;
 }
 
+/** The same hue for lines upon the page's paper, which have to stand out by themselves. */
+export function lineColourOf(label: string, theme: Theme): string {
+  return colourOf(label, theme).replace(/[\d.]+%\)$/, theme.dark ? "68%)" : "38%)");
+}
+
 /** The colour of text upon a routine's colour. */
 export function inkOn(theme: Theme): string {
   return theme.dark ? "#ffffff" : "#101010";

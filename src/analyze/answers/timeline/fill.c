@@ -21,6 +21,8 @@ struct reading {
     uint64_t first_tile, last_tile; /* numbers */
     uint64_t first_ns, last_ns;     /* of the tiles, since the run began */
     uint64_t from_ns, to_ns;        /* the same on the process's axis */
+    sonde__each_row *each;          /* who gets the rows instead of the tiles; NULL: nobody */
+    void *user;
 };
 
 struct part { /* of one lane; state of the trace, zero at first */
@@ -51,6 +53,12 @@ static uint64_t common(const struct part *part, uint64_t at_ns)
     return sonde__common_ns(part->reading->process->origin_ns, at_ns);
 }
 
+static int put(struct part *part, const struct sonde__long *row)
+{
+    const struct reading *r = part->reading;
+    return r->each ? r->each(r->user, part->asked, row) : sonde__filler_add(&part->filler, row);
+}
+
 /* ---- queues ----------------------------------------------------------------------------------- */
 
 static int add_operation(struct part *part, const struct sonde_trace_op *op, bool timed)
@@ -69,7 +77,7 @@ static int add_operation(struct part *part, const struct sonde_trace_op *op, boo
     const bool instant = row.end_ns == row.begin_ns;
     if (row.begin_ns > r->last_ns || (instant ? row.begin_ns < r->first_ns : row.end_ns <= r->first_ns))
         return 0;
-    return sonde__filler_add(&part->filler, &row);
+    return put(part, &row);
 }
 
 /* Each row once: in the first window that it is in. */
@@ -91,7 +99,7 @@ static int end_piece(struct part *part)
 {
     const bool has_piece = part->has_piece;
     part->has_piece = false;
-    return has_piece ? sonde__filler_add(&part->filler, &part->piece) : 0;
+    return has_piece ? put(part, &part->piece) : 0;
 }
 
 /* What ended where this begins was the same. */
@@ -180,7 +188,7 @@ static int add_instants(struct part *part, const struct sonde_trace_lane *lane)
         const uint64_t at_ns = common(part, call->enter_ns);
         const struct sonde__long row = {at_ns, at_ns, call->correlation, locate(part, call->node), 1, SONDE_DRAWN_CALL};
         if (call->leave_ns == call->enter_ns && at_ns >= r->first_ns && at_ns <= r->last_ns)
-            rc = sonde__filler_add(&part->filler, &row);
+            rc = put(part, &row);
     }
     return rc;
 }
@@ -210,7 +218,7 @@ static void begin_part(struct part *part, const struct reading *r, const struct 
     part->filler.level = r->view->level;
     part->filler.first = r->first_tile;
     part->filler.count = r->last_tile - r->first_tile + 1;
-    part->filler.tiles = asked->fresh + (r->first_tile - r->view->first_tile);
+    part->filler.tiles = asked->fresh ? asked->fresh + (r->first_tile - r->view->first_tile) : NULL;
     part->life = sonde__life_of(r->process->p, asked->lane, &r->process->alive[asked->lane], &r->process->recorded);
 }
 
@@ -288,5 +296,37 @@ int sonde__fill_lanes(const struct sonde_timeline *timeline, const struct sonde_
     rc = rc ? rc : sonde_parallel_run(threads, division.parts, read_part, &division);
     free(r.of_lane);
     free(r.wanted);
+    return rc;
+}
+
+int sonde__scan_lanes(const struct sonde_timeline *timeline, const struct sonde__timeline_process *process, uint32_t level, uint64_t tile,
+                      uint32_t lane, sonde__each_row *each, void *user)
+{
+    const struct sonde__view view = {.level = level, .first_tile = tile, .tile_count = 1};
+    const uint32_t lanes = process->p->lane_count;
+    struct sonde__asked *asked = calloc((size_t)lanes + 1, sizeof *asked);
+    struct reading r = {
+        .timeline = timeline,
+        .process = process,
+        .view = &view,
+        .of_lane = calloc((size_t)lanes + 1, sizeof *r.of_lane),
+        .wanted = calloc((size_t)lanes + 1, sizeof *r.wanted),
+        .threads = lane != 0,
+        .first_tile = tile,
+        .last_tile = tile,
+        .each = each,
+        .user = user,
+    };
+    int rc = asked && r.of_lane && r.wanted ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = lane ? lane : 1; i < (lane ? lane + 1 : lanes) && !rc; i++) {
+        const uint32_t kind = process->p->lanes[i].kind;
+        asked[i] = (struct sonde__asked){.process = (struct sonde__timeline_process *)process, .lane = i, .thread = kind == SONDE_LANE_KIND_THREAD};
+        r.of_lane[i] = &asked[i];
+        r.wanted[i] = kind == SONDE_LANE_KIND_THREAD || kind == SONDE_LANE_KIND_QUEUE;
+    }
+    rc = rc ? rc : read_part(&(struct division){&r, 1}, 0);
+    free(r.of_lane);
+    free(r.wanted);
+    free(asked);
     return rc;
 }

@@ -184,6 +184,12 @@ uint32_t sonde__lane_chunks(const struct sonde_process *p, unsigned table, uint3
  * their fresh tiles. 0 or SONDE_ENOMEM. */
 int sonde__fill_lanes(const struct sonde_timeline *timeline, const struct sonde__view *view, const struct sonde__asked *const *asked,
                       size_t count);
+/* Call each(user, lane, row) for what is in a tile of all lanes of a process, or of `lane` if it is not 0: by several threads, but of one lane in
+ * order of time by one; instants of a thread may come late. Rows are those that tiles are filled with. 0, SONDE_ENOMEM, or what
+ * it returned. */
+typedef int sonde__each_row(void *user, const struct sonde__asked *lane, const struct sonde__long *row);
+int sonde__scan_lanes(const struct sonde_timeline *timeline, const struct sonde__timeline_process *process, uint32_t level, uint64_t tile,
+                      uint32_t lane, sonde__each_row *each, void *user);
 /* All ranges of a lane. 0 or SONDE_ENOMEM. */
 int sonde__ranges_read(struct sonde_timeline *timeline, struct sonde__timeline_process *process, uint32_t lane);
 

@@ -117,6 +117,37 @@ int sonde_timeline_ask(struct sonde_timeline *timeline, const struct sonde_timel
                        struct sonde_timeline_answer *answer, struct sonde_diag *diag);
 void sonde_timeline_answer_fini(struct sonde_timeline_answer *answer);
 
+/* ---- one interval after the other ------------------------------------------------------------- */
+
+struct sonde_timeline_place {         /* intervals are in the order of these, the first member first */
+    uint64_t begin_ns;
+    uint32_t process, lane, track;
+    uint64_t correlation;
+};
+
+struct sonde_timeline_search {
+    const struct sonde_timeline_place *from; /* the interval after this one; NULL: after `at_ns` */
+    uint64_t at_ns;                   /* of those that begin then or later; `back`: earlier */
+    bool back;                        /* the one before */
+    uint64_t rows_first;              /* about so many are read at first; 0 = 65,536 */
+    uint32_t depth;                   /* as in a question */
+    bool (*accepts)(void *user, const struct sonde_timeline_label *label); /* is it one that is looked for? Asked once of each */
+    void *user;
+};
+
+struct sonde_timeline_hit {
+    struct sonde_timeline_place place;
+    uint64_t end_ns;                  /* with `cut` at least; of a call that others cut in pieces of the first */
+    bool cut;
+    uint32_t node;
+    enum sonde_drawn kind;
+};
+
+/* The next interval of some labels on all lanes, as single intervals of an answer have them. What lies in between is read, in parts
+ * that become longer and longer. 0; ENOTFOUND: there is none; ENOMEM with `diag`. */
+int sonde_timeline_next(struct sonde_timeline *timeline, const struct sonde_timeline_search *search, struct sonde_timeline_hit *hit,
+                        struct sonde_diag *diag);
+
 /* ---- the whole run at one glance ------------------------------------------------------------- */
 
 struct sonde_overview_device {

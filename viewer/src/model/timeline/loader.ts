@@ -2,7 +2,7 @@
  * for any more aborted. */
 import { request, type Requests } from "../requests.js";
 import type { Labels } from "./labels.js";
-import { askedRange, levelOf, missing, tilesFrom, tileSpan, type TileStore, type TimelineHeader, type Wanted, type WantedLane } from "./tiles.js";
+import { askedRange, levelOf, missing, tilesFrom, tileSpan, type Known, type Tile, type TileStore, type TimelineHeader, type Wanted, type WantedLane } from "./tiles.js";
 import type { Window } from "./window.js";
 
 export interface View {
@@ -20,7 +20,18 @@ interface Question {
   abort: AbortController;
 }
 
-export class Loader {
+/** Tiles of the lanes that are wanted, in their order. */
+export type Fetch<T extends Known> = (wanted: Wanted, exact: boolean, signal: AbortSignal) => Promise<T[]>;
+
+/** Of lanes, by the request `timeline`. */
+export function fetchLanes(requests: Requests, labels: Labels): Fetch<Tile> {
+  return async ({ lanes, level, number, depth }, exact, signal) => {
+    const asked = request("timeline", null, { lanes: lanes.join(","), ...askedRange(level, number), depth: depth || null, exact });
+    return tilesFrom(await requests.columns<TimelineHeader>(asked, signal), level, number, exact, labels);
+  };
+}
+
+export class Loader<T extends Known = Tile> {
   private view: View | null = null;
   private open: Question[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -29,7 +40,7 @@ export class Loader {
   error: Error | null = null;
 
   /** `changed`: something is known that was not, or nothing is asked any more. */
-  constructor(private readonly requests: Requests, private readonly store: TileStore, private readonly labels: Labels, private readonly changed: () => void) {}
+  constructor(private readonly store: TileStore<T>, private readonly fetch: Fetch<T>, private readonly changed: () => void) {}
 
   get busy(): boolean {
     return this.open.length > 0 || this.timer !== undefined;
@@ -73,12 +84,9 @@ export class Loader {
 
   private async ask(wanted: Wanted, exact: boolean): Promise<void> {
     const question: Question = { wanted, exact, abort: new AbortController() };
-    const range = askedRange(wanted.level, wanted.number);
     this.open.push(question);
     try {
-      const asked = request("timeline", null, { lanes: wanted.lanes.join(","), ...range, depth: wanted.depth || null, exact });
-      const answer = await this.requests.columns<TimelineHeader>(asked, question.abort.signal);
-      const tiles = tilesFrom(answer, wanted.level, wanted.number, exact, this.labels);
+      const tiles = await this.fetch(wanted, exact, question.abort.signal);
       tiles.forEach((tile, i) => this.store.keep(wanted.lanes[i]!, tile));
     } catch (error) {
       if (question.abort.signal.aborted) return;

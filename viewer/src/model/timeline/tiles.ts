@@ -8,6 +8,7 @@ import type { Window } from "./window.js";
 
 export const TILE_BINS = 1024;
 const TILE_SHIFT = 10;
+const BYTES_OF_INTERVAL = 52, BYTES_OF_TILE = 600;
 const COARSER = 14, FINER = 3; /* levels that stand in until the right one is there */
 const LEVEL_MOST = 42;
 
@@ -40,8 +41,8 @@ export interface TimelineHeader {
   read_rows: number;
 }
 
-/** Intervals of one lane, by track and begin; times are those of docs/developers/requests.md. */
-export interface Tile {
+/** Of one lane, or of what else is known by tiles. */
+export interface Known {
   level: number;
   number: number;
   from: number;
@@ -50,6 +51,12 @@ export interface Tile {
   partial: boolean;
   /** It was asked for with `exact`. */
   exact: boolean;
+  bytes: number;
+  used: number;
+}
+
+/** Intervals of one lane, by track and begin; times are those of docs/developers/requests.md. */
+export interface Tile extends Known {
   tracks: number;
   /** Where each track begins, and the end. */
   starts: Int32Array;
@@ -66,7 +73,6 @@ export interface Tile {
   kind: Uint8Array;
   merged: Uint8Array;
   badTimes: number;
-  used: number;
 }
 
 /* ---- which ones -------------------------------------------------------------------------------------- */
@@ -119,7 +125,7 @@ export function tilesFrom(answer: Columns<TimelineHeader>, level: number, number
       begin: all.begin.subarray(first, end), end: all.end.subarray(first, end), time: all.time.subarray(first, end),
       correlation: all.correlation.subarray(first, end), label: all.label.subarray(first, end), node: all.node.subarray(first, end),
       rows: all.rows.subarray(first, end), busy: all.busy.subarray(first, end), kind: all.kind.subarray(first, end),
-      merged: all.merged.subarray(first, end), badTimes: lane.bad_times, used: 0,
+      merged: all.merged.subarray(first, end), badTimes: lane.bad_times, bytes: BYTES_OF_TILE + lane.count * BYTES_OF_INTERVAL, used: 0,
     };
     divide(tile, track.subarray(first, end));
     return tile;
@@ -152,57 +158,55 @@ export function firstReaching(tile: Tile, track: number, from: number): number {
 /* ---- what is kept ---------------------------------------------------------------------------------------- */
 
 /** A stretch of a window, and the tile that says most of it. */
-export interface Segment {
-  tile: Tile;
+export interface Segment<T extends Known = Tile> {
+  tile: T;
   from: number;
   to: number;
 }
 
-const BYTES_OF_INTERVAL = 52, BYTES_OF_TILE = 600;
-
-export class TileStore {
-  private readonly lanes = new Map<string, Map<number, Tile>[]>();
+export class TileStore<T extends Known = Tile> {
+  private readonly lanes = new Map<string, Map<number, T>[]>();
   private bytes = 0;
   private clock = 0;
 
   constructor(private readonly room = 192e6) {}
 
-  find(lane: string, depth: number, level: number, number: number): Tile | undefined {
+  find(lane: string, depth: number, level: number, number: number): T | undefined {
     return this.lanes.get(`${lane}/${depth}`)?.[level]?.get(number);
   }
 
-  keep(lane: string, tile: Tile): void {
+  keep(lane: string, tile: T): void {
     const key = `${lane}/${tile.depth}`;
     let levels = this.lanes.get(key);
     if (!levels) this.lanes.set(key, (levels = []));
-    const tiles = (levels[tile.level] ??= new Map<number, Tile>());
+    const tiles = (levels[tile.level] ??= new Map<number, T>());
     const before = tiles.get(tile.number);
-    if (before) this.bytes -= bytesOf(before);
+    if (before) this.bytes -= before.bytes;
     tile.used = ++this.clock;
     tiles.set(tile.number, tile);
-    this.bytes += bytesOf(tile);
+    this.bytes += tile.bytes;
     if (this.bytes > this.room) this.shrink();
   }
 
   /** Those that were used longest ago go, until three quarters of the room are left. */
   private shrink(): void {
-    const all: { tile: Tile; tiles: Map<number, Tile> }[] = [];
+    const all: { tile: T; tiles: Map<number, T> }[] = [];
     for (const levels of this.lanes.values())
       for (const tiles of levels) if (tiles) for (const tile of tiles.values()) all.push({ tile, tiles });
     all.sort((a, b) => a.tile.used - b.tile.used);
     for (const { tile, tiles } of all) {
       if (this.bytes <= this.room * 0.75) return;
       tiles.delete(tile.number);
-      this.bytes -= bytesOf(tile);
+      this.bytes -= tile.bytes;
     }
   }
 
   /** What is known of a window at a level: its own tiles, coarser or finer ones where they are missing, in order of time. */
-  segments(lane: string, depth: number, level: number, window: Window): Segment[] {
-    const levels = this.lanes.get(`${lane}/${depth}`), out: Segment[] = [];
+  segments(lane: string, depth: number, level: number, window: Window): Segment<T>[] {
+    const levels = this.lanes.get(`${lane}/${depth}`), out: Segment<T>[] = [];
     if (!levels) return out;
     const { first, last } = tilesOf(window, level), span = tileSpan(level), now = ++this.clock;
-    const put = (tile: Tile, from: number, to: number) => {
+    const put = (tile: T, from: number, to: number) => {
       tile.used = now;
       const before = out[out.length - 1];
       if (before && before.tile === tile && before.to === from) before.to = to;
@@ -217,11 +221,7 @@ export class TileStore {
   }
 }
 
-function bytesOf(tile: Tile): number {
-  return BYTES_OF_TILE + tile.begin.length * BYTES_OF_INTERVAL;
-}
-
-function standIn(levels: Map<number, Tile>[], level: number, number: number, span: number, put: (tile: Tile, from: number, to: number) => void): void {
+function standIn<T extends Known>(levels: Map<number, T>[], level: number, number: number, span: number, put: (tile: T, from: number, to: number) => void): void {
   for (let up = 1; up <= COARSER; up++) {
     const coarse = levels[level + up]?.get(Math.floor(number / 2 ** up));
     if (coarse) return put(coarse, number * span, (number + 1) * span);
@@ -255,7 +255,7 @@ export interface Wanted {
 
 /** What has to be asked so that these lanes are known in this window: of one depth and tile each, `most` lanes at once, the middle of the
  * window first. With `exact` also what is known in part. */
-export function missing(store: TileStore, lanes: WantedLane[], window: Window, level: number, exact: boolean, most: number): Wanted[] {
+export function missing<T extends Known>(store: TileStore<T>, lanes: WantedLane[], window: Window, level: number, exact: boolean, most: number): Wanted[] {
   const { first, last } = tilesOf(window, level), out: Wanted[] = [], middle = (first + last) / 2;
   const numbers = Array.from({ length: last - first + 1 }, (_, i) => first + i).sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle));
   for (const number of numbers) {

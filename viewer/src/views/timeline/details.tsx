@@ -1,4 +1,5 @@
 /* details.tsx - the panel of the chosen interval: what it is, what it waited for, and of an operation all that is known of it. */
+import { certaintyRequest, certaintyWords, type Certainty } from "../../model/timeline/certainty.js";
 import type { Interval } from "../../model/timeline/intervals.js";
 import { durationBars, durationScale, operationOf, type Alike, type Operation, type Work } from "../../model/timeline/operation.js";
 import type { Dependencies, Dependency } from "../../model/timeline/dependencies.js";
@@ -53,6 +54,7 @@ export function Details({ interval, label, routine, lane, process, dependencies,
         <Fact name="Begins">{placeWords(interval, run.length_ns)}</Fact>
         {interval.correlation > 0 && <Fact name="Correlation">{interval.correlation}</Fact>}
       </dl>
+      {interval.kind === "sample" && <HowSure interval={interval} routine={routine} process={process} />}
       {interval.cut && <p class="quiet">It goes on beyond what is on screen.</p>}
       {interval.merged && <p class="quiet">{interval.rows > 1 ? "Several short ones that lie within one pixel. Zoom in to choose one of them." : "Shorter than a pixel. Zoom in to choose it."}</p>}
       <DependencyFacts loaded={dependencies} laneTitle={(number) => process.lanes.find((one) => one.lane === number)?.title ?? ""} onGo={onGo} />
@@ -60,6 +62,19 @@ export function Details({ interval, label, routine, lane, process, dependencies,
       {operation.state === "failed" && <Failure error={operation.error} />}
       {operation.state === "ready" && operation.value && asked && <OperationFacts operation={operation.value} isCall={interval.kind === "call"} onJump={onJump} />}
     </div>
+  );
+}
+
+/** A sample tells what a thread did at an instant; that it did so around it is inferred. */
+function HowSure({ interval, routine, process }: { interval: Interval; routine: string; process: Process }) {
+  const { requests, address } = useShared(), asked = certaintyRequest(interval, process, Number(address.options.depth) || 0);
+  const known = useLoaded(asked ?? "", (signal) => (asked ? requests.json<Certainty>(asked, signal) : Promise.resolve(null)));
+  const words = known.state === "ready" && known.value && certaintyWords(known.value, routine);
+  return (
+    <>
+      {words && <dl><Fact name="How sure" title="time of this routine in this stretch, by samples, with its standard error: as in the view statistics">{words}</Fact></dl>}
+      <p class="quiet">Inferred: a sample nearby saw the thread here; begin and end lie between samples.</p>
+    </>
   );
 }
 

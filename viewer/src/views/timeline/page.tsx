@@ -10,9 +10,9 @@ import type { Interval } from "../../model/timeline/intervals.js";
 import { closedAtFirst, closedNow, laneTree, rowsOf, type Group, type Rows, type TreeNode } from "../../model/timeline/lanes.js";
 import { placeOfCall, placeOfOperation, type Operation } from "../../model/timeline/operation.js";
 import { overviewFrom, type OverviewHeader } from "../../model/timeline/overview.js";
-import { nextHit } from "../../model/timeline/step.js";
-import type { TimelineHeader } from "../../model/timeline/tiles.js";
-import type { Window } from "../../model/timeline/window.js";
+import { nextRequest, type NextHit, type Wanted } from "../../model/timeline/next.js";
+import { seriesClosedAtFirst, seriesGroups, type SeriesGroup, type SeriesHeader } from "../../model/timeline/series.js";
+import { formatPoint, type Window } from "../../model/timeline/window.js";
 import type { Hit } from "../../model/types.js";
 import { useShared } from "../context.js";
 import { Failure } from "../failure.jsx";
@@ -27,9 +27,11 @@ import { Blame, Statistics } from "./panels.jsx";
 import { formatPlace, parsePlace, placeOf, Stage, type Hover, type Place, type Status } from "./stage.js";
 import { announced } from "./words.js";
 import { Tooltip } from "./tooltip.jsx";
+import { TrackList } from "./tracklist.jsx";
+import type { TrackElements } from "./tracks.js";
 import "./timeline.css";
 
-const OVERVIEW_PIXELS = 4096, ADDRESS_MS = 300, STEP_LANES = 200, DEPTH_MOST = 32, PATHS_MOST = 16;
+const OVERVIEW_PIXELS = 4096, ADDRESS_MS = 300, DEPTH_MOST = 32, PATHS_MOST = 16;
 const PANELS = ["details", "statistics", "blame"] as const;
 type PanelName = (typeof PANELS)[number];
 
@@ -40,6 +42,7 @@ export function TimelinePage() {
     axis: useRef<HTMLCanvasElement>(null), overview: useRef<HTMLCanvasElement>(null), overlay: useRef<HTMLCanvasElement>(null),
     pinned: useRef<HTMLDivElement>(null), pinnedCanvas: useRef<HTMLCanvasElement>(null),
     rest: useRef<HTMLDivElement>(null), restCanvas: useRef<HTMLCanvasElement>(null),
+    tracks: useRef<HTMLDivElement>(null),
   };
   const stage = useRef<Stage | null>(null), written = useRef(""), timer = useRef<ReturnType<typeof setTimeout>>();
   const [visible, setVisible] = useState<Window>({ from: 0, to: Math.max(run.length_ns, 1) });
@@ -48,6 +51,7 @@ export function TimelinePage() {
   const showHover = useRef<(hover: Hover | null) => void>(() => undefined);
   const [status, setStatus] = useState<Status>({ busy: true, partial: false, error: null, badTimes: 0 });
   const [tracks, setTracks] = useState(0);
+  const [counters, setCounters] = useState<SeriesGroup[]>([]);
   const [exact, setExact] = useState(false);
   const [said, say] = useState("");
   const [failure, setFailure] = useState<Error | null>(null);
@@ -57,7 +61,10 @@ export function TimelinePage() {
   const tree = useMemo(() => laneTree(run), [run]);
   const folds = options.fold ?? "", pinList = options.pin ?? "", depth = Math.min(Math.max(Math.floor(Number(options.depth) || 0), 0), DEPTH_MOST);
   const pins = useMemo(() => pinList.split(",").filter(Boolean), [pinList]);
-  const closed = useMemo(() => closedNow(closedAtFirst(tree), folds.split(",").filter(Boolean)), [tree, folds]);
+  const closed = useMemo(
+    () => closedNow(new Set([...closedAtFirst(tree), ...seriesClosedAtFirst(counters)]), folds.split(",").filter(Boolean)),
+    [tree, counters, folds],
+  );
   const rows = useMemo(() => rowsOf(tree, closed, pins, (leaf) => stage.current?.tracksOf(leaf) ?? (leaf.lane.traces.ranges ? 2 : 1)), [tree, closed, pins, tracks]);
   const panel: PanelName | "none" = (PANELS as readonly string[]).includes(options.panel ?? "") ? (options.panel as PanelName) : options.panel === "none" ? "none" : "statistics";
   const routines = useRoutines(), process = selected && processOf(tree, selected.lane), dependencies = useDependencies(selected, process);
@@ -72,6 +79,7 @@ export function TimelinePage() {
         axis: elements.axis.current!, overview: elements.overview.current!, overlay: elements.overlay.current!,
         pinned: { scroll: elements.pinned.current!, canvas: elements.pinnedCanvas.current! },
         rest: { scroll: elements.rest.current!, canvas: elements.restCanvas.current! },
+        tracks: elements.tracks.current!,
       },
       requests, run.length_ns,
       {
@@ -134,6 +142,9 @@ export function TimelinePage() {
     if (!place) setSelected(null);
   }, [options.sel]);
   useEffect(() => {
+    requests.columns<SeriesHeader>(request("series", null, { series: "" })).then(({ header }) => setCounters(seriesGroups(header.series, run)), setFailure);
+  }, [requests, run]);
+  useEffect(() => {
     const asked = request("overview", null, { pixels: OVERVIEW_PIXELS, exact });
     requests.columns<OverviewHeader>(asked).then((answer) => stage.current?.setOverview(overviewFrom(answer)), setFailure);
   }, [requests, exact]);
@@ -186,17 +197,28 @@ export function TimelinePage() {
     else say(backwards ? "Nothing is known to have decided when it went on." : "It is not known to have decided when anything went on.");
   };
   const step = async (direction: 1 | -1) => {
-    const at = stage.current;
-    if (!at || !routines.size) return say("No routine is highlighted: search for one, or click one in Statistics.");
-    const lanes = at.leaves.slice(0, STEP_LANES).map((leaf) => leaf.key).join(",");
-    if (!lanes) return;
+    const at = stage.current, wanted: Wanted | null = options.routine ? { routine: options.routine } : options.find ? { text: options.find } : null;
+    if (!at || !wanted) return say("No routine is highlighted: search for one, or click one in Statistics.");
     say("Looking …");
-    const ask = (from: number, to: number) => requests.columns<TimelineHeader>(request("timeline", null, { lanes, from, to, pixels: 8192, depth: depth || null, exact: true }));
-    const start = at.chosen ? at.chosen.begin : direction > 0 ? at.window.from - 1 : at.window.to;
-    const hit = await nextHit(ask, (text) => routines.has(text), start, direction, run.length_ns).catch((error: Error) => void setFailure(error));
-    if (hit) goTo({ lane: `${hit.process}:${hit.lane}`, track: hit.track, begin: hit.begin, correlation: hit.correlation }, hit.end);
-    else say(`There is none ${direction > 0 ? "after" : "before"} this on the open lanes.`);
+    const from = at.looked ?? at.chosen ?? (direction > 0 ? at.window.from : at.window.to);
+    const answer = await requests.json<{ hit: NextHit | null }>(nextRequest(wanted, from, direction, depth)).catch((error: Error) => void setFailure(error));
+    if (!answer) return;
+    const { hit } = answer;
+    if (!hit) return say(`There is none ${direction > 0 ? "after" : "before"} this.`);
+    say(`${leafFor(tree, `${hit.process}:${hit.lane}`)?.title ?? ""}: ${formatPoint(hit.begin_ns, at.window.to - at.window.from)}`);
+    goTo({ lane: `${hit.process}:${hit.lane}`, track: hit.track, begin: hit.begin_ns, correlation: hit.correlation }, hit.end_ns);
   };
+  const showTracks = useCallback((open: TrackElements[]) => stage.current?.setTracks(open), []);
+  const pointTracks = useCallback((direction: 1 | -1) => {
+    const at = stage.current;
+    if (!at) return;
+    const time = at.point(direction);
+    requestAnimationFrame(() => {
+      const value = document.activeElement?.querySelector("output")?.textContent ?? "";
+      document.activeElement?.setAttribute("aria-valuenow", String(Math.round(time)));
+      document.activeElement?.setAttribute("aria-valuetext", `${value} at ${formatPoint(time, at.window.to - at.window.from)}`);
+    });
+  }, []);
   const act = (action: Action) => {
     const at = stage.current!;
     switch (action) {
@@ -309,6 +331,9 @@ export function TimelinePage() {
                 <Gutter rows={rows.rest} pinned={false} onToggle={toggle} onPin={pin} />
                 <div class="tl-sticky"><canvas ref={elements.restCanvas} tabIndex={0} role="application" aria-roledescription="time line" aria-label="Lanes: arrows up and down choose a lane, left and right an interval" /></div>
               </div>
+            </div>
+            <div ref={elements.tracks} class="tl-scroll tl-tracks" role="group" aria-label="Counters over time" hidden={!counters.length}>
+              {counters.length > 0 && <TrackList groups={counters} closed={closed} length={run.length_ns} onToggle={toggle} onTracks={showTracks} onStep={pointTracks} />}
             </div>
             <div class="tl-over"><canvas ref={elements.overlay} aria-hidden="true" /></div>
           </div>

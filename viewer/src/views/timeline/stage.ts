@@ -14,14 +14,16 @@ import { arrowsOf, type Link } from "../../model/timeline/dependencies.js";
 import { correlated, hitTest, neighbour, type Interval } from "../../model/timeline/intervals.js";
 import { Labels } from "../../model/timeline/labels.js";
 import { laneKey, rowAt, rowsBetween, trackAt, trackBox, type Leaf, type Row, type Rows, type TreeNode } from "../../model/timeline/lanes.js";
-import { Loader } from "../../model/timeline/loader.js";
+import { fetchLanes, Loader } from "../../model/timeline/loader.js";
 import { columnsOf, deviceKey, meanOf, type Overview } from "../../model/timeline/overview.js";
+import { fetchSeries, type SeriesTile } from "../../model/timeline/series.js";
 import { stroke, Strokes } from "../../model/timeline/strokes.js";
 import { levelOf, TileStore, type Segment, type WantedLane } from "../../model/timeline/tiles.js";
 import { axisOf, clamped, fitting, formatPoint, formatRange, moved, revealing, timeAt, xAt, zoomed, type Window } from "../../model/timeline/window.js";
 import type { Process } from "../../model/types.js";
 import { attachGestures, type GestureTarget } from "./gestures.js";
 import { OverviewStrip } from "./strip.js";
+import { Tracks, type TrackElements } from "./tracks.js";
 
 export interface BandElements {
   scroll: HTMLElement;
@@ -34,6 +36,7 @@ export interface Elements {
   overlay: HTMLCanvasElement;
   pinned: BandElements;
   rest: BandElements;
+  tracks: HTMLElement;
 }
 
 export interface Hover {
@@ -94,6 +97,9 @@ export class Stage {
   private width = 0;
   private readonly bands: [Band, Band];
   private readonly loader: Loader;
+  private readonly series = new TileStore<SeriesTile>(64e6);
+  private readonly seriesLoader: Loader<SeriesTile>;
+  private readonly counters: Tracks;
   private readonly tracks = new Map<string, number>();
   private readonly detach: (() => void)[] = [];
   private readonly strip: OverviewStrip;
@@ -123,14 +129,19 @@ export class Stage {
   constructor(private readonly elements: Elements, requests: Requests, private readonly length: number, private readonly listener: Listener) {
     this.window = clamped({ from: 0, to: length }, length);
     this.bands = [{ ...elements.pinned, rows: [], painter: null, strokes: null }, { ...elements.rest, rows: [], painter: null, strokes: null }];
-    this.loader = new Loader(requests, this.store, this.labels, () => this.learned());
+    this.loader = new Loader(this.store, fetchLanes(requests, this.labels), () => this.learned());
+    this.seriesLoader = new Loader(this.series, fetchSeries(requests), () => this.draw());
+    this.counters = new Tracks(elements.tracks, (over) => attachGestures(over, this.trackGestures()));
     this.strip = new OverviewStrip(elements.overview, length, (window) => this.look(window));
     for (const band of this.bands) {
       const follow = () => this.viewChanged();
       band.scroll.addEventListener("scroll", follow, { passive: true });
       this.detach.push(() => band.scroll.removeEventListener("scroll", follow), attachGestures(band.canvas, this.gestures(band)));
     }
-    this.detach.push(attachGestures(elements.axis, this.gestures(null)), () => this.strip.stop());
+    const scrolled = () => this.viewChanged();
+    elements.tracks.addEventListener("scroll", scrolled, { passive: true });
+    this.detach.push(attachGestures(elements.axis, this.gestures(null)), () => this.strip.stop(), () => this.counters.stop(),
+                     () => elements.tracks.removeEventListener("scroll", scrolled));
     const observer = new ResizeObserver(() => this.resize());
     for (const band of this.bands) observer.observe(band.scroll);
     this.detach.push(() => observer.disconnect());
@@ -139,6 +150,7 @@ export class Stage {
   stop(): void {
     cancelAnimationFrame(this.frame);
     this.loader.stop();
+    this.seriesLoader.stop();
     for (const detach of this.detach) detach();
   }
 
@@ -163,7 +175,14 @@ export class Stage {
   setColours(theme: Theme, colours: Colours): void {
     this.palette = new Palette(theme, colours, (label) => this.routines.size > 0 && !this.routines.has(this.labels.routines[label]!));
     this.strip.setColours(colours);
+    this.counters.renew();
     this.draw();
+  }
+
+  /** Counters that are open. */
+  setTracks(tracks: TrackElements[]): void {
+    this.counters.set(tracks);
+    this.viewChanged();
   }
 
   setRoutines(routines: Set<string>): void {
@@ -231,6 +250,11 @@ export class Stage {
     this.awaited = null;
     if (tell) this.listener.select(interval);
     this.draw();
+  }
+
+  /** What was looked for and is not chosen yet: a place that has no interval of its own never is. */
+  get looked(): Place | null {
+    return this.awaited;
   }
 
   get chosen(): Interval | null {
@@ -343,6 +367,30 @@ export class Stage {
     };
   }
 
+  /** As on the lanes; but there is nothing to choose. */
+  private trackGestures(): GestureTarget {
+    const { scroll } = this.counters, target = this.gestures(null);
+    return {
+      ...target,
+      selects: false,
+      pan: (dx, dy) => {
+        scroll.scrollTop -= dy;
+        target.pan(dx, dy);
+      },
+      choose: () => undefined,
+      open: () => undefined,
+      scrolls: () => scroll.scrollHeight > scroll.clientHeight + 1,
+    };
+  }
+
+  /** Moves the place whose values are said; the time that it is at now. */
+  point(direction: 1 | -1): number {
+    const step = Math.max(Math.round(this.width / 100), 1), from = this.cursor ?? (direction > 0 ? -step : this.width);
+    this.cursor = Math.min(Math.max(from + direction * step, 0), this.width - 1);
+    this.draw();
+    return timeAt(this.window, this.width, this.cursor);
+  }
+
   private at(band: Band, x: number, y: number): Interval | null {
     const inRows = y + band.scroll.scrollTop, row = rowAt(band.rows, inRows);
     if (!row || row.node.kind !== "lane") return null;
@@ -380,7 +428,9 @@ export class Stage {
 
   private viewChanged(): void {
     this.draw();
-    if (this.width) this.loader.show({ lanes: this.onScreen(), window: this.window, width: this.width, exact: this.exact });
+    if (!this.width) return;
+    this.loader.show({ lanes: this.onScreen(), window: this.window, width: this.width, exact: this.exact });
+    this.seriesLoader.show({ lanes: this.counters.keys.map((key) => ({ key, depth: 0 })), window: this.window, width: this.width, exact: this.exact });
   }
 
   private onScreen(): WantedLane[] {
@@ -418,8 +468,9 @@ export class Stage {
 
   private drawNow(): void {
     if (!this.palette || !this.width) return;
-    const status: Status = { busy: this.loader.busy, partial: false, error: this.loader.error, badTimes: 0 };
+    const status: Status = { busy: this.loader.busy || this.seriesLoader.busy, partial: false, error: this.loader.error ?? this.seriesLoader.error, badTimes: 0 };
     for (const band of this.bands) this.drawBand(band, this.palette, status);
+    this.drawTracks(this.palette, status);
     this.drawAxis(this.palette.colours);
     this.drawOverlay(this.palette.colours);
     this.strip.draw(this.window);
@@ -448,6 +499,15 @@ export class Stage {
     painter.end(palette, this.labels.texts);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     for (let i = first; i < end; i++) this.drawClosed(context, band.rows[i]!, band.rows[i]!.top - top, palette);
+  }
+
+  private drawTracks(palette: Palette, status: Status): void {
+    const level = levelOf(this.window, this.width);
+    this.counters.draw(this.window, this.width, this.cursor, palette.theme, palette.colours, (key) => {
+      const segments = this.series.segments(key, 0, level, this.window);
+      for (const { tile } of segments) status.partial ||= tile.partial;
+      return segments;
+    });
   }
 
   private drawLane(row: Row, leaf: Leaf, y: number, size: number, painter: Painter, strokes: Strokes, palette: Palette, raised: number, status: Status): void {

@@ -10,7 +10,7 @@ const KIND_WORDS: Record<Interval["kind"], string> = {
   untimed: "operation without times, at its API call",
   call: "API call",
   wait: "wait in the C library",
-  sample: "inferred from samples",
+  sample: "inferred from samples nearby, not recorded",
   off_cpu: "off the CPU",
   range: "range",
   unread: "not read yet",
