@@ -1,7 +1,11 @@
 /* query.c - computes once what all views of a measurement share. */
 #include "query.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "analyze/answers/lanes/statistics.h"
+#include "base/number.h"
 
 static int find_modules(struct sonde_query *q)
 {
@@ -42,6 +46,27 @@ int sonde_query_blame(const struct sonde_query *q, struct sonde_blame *blame, st
     const int rc = sonde_blame_compute(q->m, q->profile, &options, blame);
     sonde_query_end(q, options.progress);
     return rc ? sonde_diag_set(diag, rc, q->path, "cannot read the trace of") : 0;
+}
+
+static uint64_t time_of(const struct sonde_query_time *t, uint64_t length, uint64_t otherwise)
+{
+    return !t->given ? otherwise : (t->relative ? (uint64_t)((double)length * t->percent / 100) : t->ns);
+}
+
+int sonde_query_window(const struct sonde_query *q, struct sonde_query_window *out, struct sonde_diag *diag)
+{
+    char from[SONDE_NUMBER_MAX], to[SONDE_NUMBER_MAX], all[SONDE_NUMBER_MAX];
+    uint64_t end;
+    sonde_run_range(q->m, &out->begin_ns, &end);
+    out->length_ns = end > out->begin_ns ? end - out->begin_ns : 0;
+    out->from_ns = time_of(&q->range.from, out->length_ns, 0);
+    out->to_ns = time_of(&q->range.to, out->length_ns, out->length_ns);
+    if (out->from_ns < out->to_ns)
+        return 0;
+    sonde_diag_set(diag, SONDE_EINVALID, q->path, "the time window is empty in");
+    snprintf(diag->why, sizeof diag->why, "it begins at %s and ends at %s; the run took %s", sonde_number_time(from, (double)out->from_ns),
+             sonde_number_time(to, (double)out->to_ns), sonde_number_time(all, (double)out->length_ns));
+    return SONDE_EINVALID;
 }
 
 struct sonde_progress *sonde_query_begin(const struct sonde_query *q, const char *text)

@@ -23,7 +23,7 @@ struct sonde_query_time {
     double percent;
 }; /* since the run began; relative: percent of it */
 
-struct sonde_query_range { /* what is asked of the view statistics alone; zeroed: nothing, and it is the whole run */
+struct sonde_query_range { /* what is asked of views of a time window; zeroed: nothing, and it is the whole run */
     struct sonde_query_time from, to;
     const char *lanes;       /* as --lane names them, separated by commas; NULL: all */
     uint32_t depth;          /* frames of a context from the outermost on; 0 = all */
@@ -53,6 +53,16 @@ struct sonde_query_values { /* what is asked of the view values alone; zeroed: n
     const char *object;      /* only objects with this in their name, and every operation that wrote them; NULL: all */
 };
 
+enum sonde_comm_by {
+    SONDE_COMM_BY_ALL, /* all of it, each in brief */
+    SONDE_COMM_BY_PAIR,
+    SONDE_COMM_BY_LINE,
+    SONDE_COMM_BY_OBJECT,
+};
+struct sonde_query_comm { /* what is asked of the view comm alone */
+    enum sonde_comm_by by; /* what people see */
+};
+
 struct sonde_query {
     struct sonde_measurement *m;
     struct sonde_profile *profile;
@@ -66,6 +76,7 @@ struct sonde_query {
     struct sonde_query_range range;
     struct sonde_query_contexts contexts;
     struct sonde_query_values values;
+    struct sonde_query_comm comm;
     /* Around long work, so that somebody may show how far it is; NULL: nobody does. */
     struct sonde_progress *(*begin)(const char *text);
     void (*end)(struct sonde_progress *progress);
@@ -79,6 +90,13 @@ void sonde_query_fini(struct sonde_query *q);
 /* Idleness blame of the whole measurement; reads the trace. 0, or a negative code with `diag`; sonde_blame_fini in either
  * case. */
 int sonde_query_blame(const struct sonde_query *q, struct sonde_blame *blame, struct sonde_diag *diag);
+
+/* The time window that is asked for, else the whole run. 0, or EINVALID with `diag`: it is empty. */
+struct sonde_query_window {
+    uint64_t begin_ns, length_ns; /* of the run, by the wall clock */
+    uint64_t from_ns, to_ns;      /* since its begin */
+};
+int sonde_query_window(const struct sonde_query *q, struct sonde_query_window *out, struct sonde_diag *diag);
 
 /* Rows to show of `all`. */
 static inline size_t sonde_query_rows(const struct sonde_query *q, size_t all)

@@ -52,11 +52,6 @@ static const struct sonde_view_columns statistics = SONDE_VIEW_COLUMNS("statisti
 
 /* ---- what is asked ------------------------------------------------------------------------ */
 
-static uint64_t time_of(const struct sonde_query_time *t, uint64_t length, uint64_t otherwise)
-{
-    return !t->given ? otherwise : (t->relative ? (uint64_t)((double)length * t->percent / 100) : t->ns);
-}
-
 typedef SONDE_VECTOR(struct sonde_lane_id) lane_ids;
 
 struct word {
@@ -114,25 +109,17 @@ static int read_lanes(const struct sonde_query *q, lane_ids *out, struct sonde_d
 
 static int compute(const struct sonde_query *q, struct sonde_statistics *out, struct sonde_diag *diag)
 {
-    uint64_t begin, end;
+    struct sonde_query_window window = {0};
     lane_ids lanes = {0};
     int rc = read_lanes(q, &lanes, diag);
-    sonde_run_range(q->m, &begin, &end);
-    const uint64_t length = end > begin ? end - begin : 0;
+    rc = rc ? rc : sonde_query_window(q, &window, diag);
     struct sonde_statistics_config config = {
-        .from_ns = time_of(&q->range.from, length, 0),
-        .to_ns = time_of(&q->range.to, length, length),
+        .from_ns = window.from_ns,
+        .to_ns = window.to_ns,
         .lanes = lanes.items,
         .lane_count = lanes.count,
         .depth = q->range.depth,
     };
-    if (!rc && config.from_ns >= config.to_ns) {
-        rc = sonde_diag_set(diag, SONDE_EINVALID, q->path, "the time window is empty in");
-        char from[SONDE_NUMBER_MAX], to[SONDE_NUMBER_MAX], all[SONDE_NUMBER_MAX];
-        snprintf(diag->why, sizeof diag->why, "it begins at %s and ends at %s; the run took %s",
-                 sonde_number_time(from, (double)config.from_ns), sonde_number_time(to, (double)config.to_ns),
-                 sonde_number_time(all, (double)length));
-    }
     if (!rc) {
         config.progress = sonde_query_begin(q, "reading the trace");
         rc = sonde_statistics_compute(q->m, q->profile, &config, out, diag);

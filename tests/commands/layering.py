@@ -43,6 +43,7 @@ MAY = {
     "analyze/answers/timeline": "analyze/answers/blame analyze/answers/lanes analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/memory": "analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/values": "analyze/profile analyze/model analyze/trace format base",
+    "analyze/answers/comm": "analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/advice": "analyze/answers/blame analyze/answers/values analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/summary": "analyze/answers/blame analyze/profile analyze/symbols analyze/model analyze/trace format base",
     "views": "analyze format base",
