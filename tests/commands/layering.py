@@ -44,7 +44,7 @@ MAY = {
     "analyze/answers/memory": "analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/values": "analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/comm": "analyze/profile analyze/model analyze/trace format base",
-    "analyze/answers/advice": "analyze/answers/blame analyze/answers/values analyze/profile analyze/model analyze/trace format base",
+    "analyze/answers/advice": "analyze/answers/blame analyze/answers/comm analyze/answers/values analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/summary": "analyze/answers/blame analyze/profile analyze/symbols analyze/model analyze/trace format base",
     "views": "analyze format base",
     "export": "views analyze format base",
