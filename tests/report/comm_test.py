@@ -1,11 +1,12 @@
 """comm_test.py - `sonde report DIR comm` of tests/programs/directions.c, recorded here on two devices of PoCL: every number
-follows from its source. What no OpenCL program can show is in tests/unit/analyze/answers/comm.c and tests/serve.
+follows from its source. What no OpenCL program can show is made by tests/cli/live.py.
 """
 import os
 import re
 
 from views import PROGRAMS, Case, columns  # first: it knows where the next are
 import cli
+import live
 
 PROGRAM = os.path.join(PROGRAMS, "directions")
 SIZE = 4096  # its BYTES
@@ -114,6 +115,63 @@ class Comm(Case):
         self.assertEqual(found, PAIRS)
         self.assertEqual(value["untraced"], 1)
         self.assertEqual({row["name"] for row in value["objects"]}, {None})
+
+
+class Made(Case):
+    """Peer copies of CUDA, by several processes."""
+
+    def ring(self, path, rank, ranks, devices=2, times=8):
+        """Each device sends its array to the next, `times` times; the first of them is filled by the host."""
+        p = live.Process(f"node-{4711 + rank}-1", 4711 + rank)
+        p.rank = (rank + 1, rank + 1, ranks) if ranks > 1 else (0, 0, 0)
+        gpus = [p.device("GPU") for _ in range(devices)]
+        thread, queues = p.thread(4711 + rank), [p.queue(gpu) for gpu in gpus]
+        main = p.node(0, p.frame(live.PYTHON, p.python("ring", "/home/user/ring.py", 7)))
+        setup = p.node(0, p.frame(live.PYTHON, p.python("setup", "/home/user/ring.py", 3)))
+        arrays = [p.object(5, p.node(setup, p.frame(live.API, offset=2, name="cuMemAlloc")), 1000, p.start_ns, device=gpu) for gpu in gpus]
+        at = p.start_ns + 10**6
+        p.enqueue(thread, queues[0], "cuMemcpyHtoD", main, "write", at, at + 10, at + 500, at + 600, size=500, obj=arrays[0],
+                  work=p.work(source="pageable", target="device"))
+        for i in range(times):
+            for k, gpu in enumerate(gpus):
+                to, at = gpus[(k + 1) % devices], at + 10**4
+                p.enqueue(thread, queues[k], "cuMemcpyPeerAsync", main, "peer_copy", at, at + 10, at + 500, at + 1500, size=1000,
+                          obj=arrays[k], work=p.work(source="device", target="device", devices=(gpu, to)))
+        p.write(path)
+
+    def test_ring(self):
+        """Only neighbours, and each way as often as it was sent."""
+        path = self.path("ring.sonde")
+        live.write_manifest(path, ["ring.py"])
+        self.ring(path, 0, 1, devices=4)
+        value = self.json(path, "comm")
+        found = by(value["pairs"], lambda row: (row["from"], row["to"]))
+        self.assertEqual(found, {("host", 0): (1, 500 / SIZE), **{(k, (k + 1) % 4): (8, 8000 / SIZE) for k in range(4)}})
+        sent = {(row["name"], row["owner"], row["from"], row["to"], row["bytes"]) for row in value["objects"] if row["from"] != "host"}
+        self.assertEqual(sent, {("device", k, k, (k + 1) % 4, 8000) for k in range(4)})
+        self.assertTrue(all(row["site"].startswith("setup() ring.py") for row in value["objects"]))
+        self.assertEqual(value["unknown_operations"], 0)
+        resent = [a for a in self.json(path, "advice")["advice"] if a["rule"] == "resent_objects"]
+        self.assertEqual({(a["device"], a["count"], a["saving_ns"]) for a in resent}, {(k, 8, 7000) for k in range(4)})
+
+    def test_ranks(self):
+        path = self.path("ranks.sonde")
+        live.write_manifest(path, ["ring.py"])
+        for rank in range(2):
+            self.ring(path, rank, 2, times=3)
+        value = self.json(path, "comm")
+        found = by(value["pairs"], lambda row: (row["from"], row["to"], row["process"]))
+        expected = {}
+        for rank in range(2):
+            process = f"node-{4711 + rank}-1"
+            expected["host", f"rank {rank}: 0", process] = 1, 500 / SIZE
+            expected[f"rank {rank}: 0", f"rank {rank}: 1", process] = 3, 3000 / SIZE
+            expected[f"rank {rank}: 1", f"rank {rank}: 0", process] = 3, 3000 / SIZE
+        self.assertEqual(found, expected)
+        text = self.ok("report", path, "comm").out
+        self.assertRegex(text, r"(?m)^From +to host +to rank 0: 0 +to rank 0: 1 +to rank 1: 0 +to rank 1: 1$")
+        self.assertRegex(text, r"(?m)^ring\(\) ring\.py:\d+ +rank 1: 0 → rank 1: 1 +3 +3\.00 kB")
+        self.assertFalse([a for a in self.json(path, "advice")["advice"] if a["rule"] == "resent_objects"])
 
 
 cli.main()

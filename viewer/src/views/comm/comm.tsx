@@ -20,7 +20,7 @@ export function CommPage() {
   if (comm.state === "loading") return <p class="quiet">Reading …</p>;
   if (comm.state === "failed") return <Failure error={comm.error} />;
   return (
-    <div class="memory comm">
+    <div class="comm">
       <h1 class="unseen">Communication</h1>
       <Head comm={comm.value} />
       {comm.value.pairs.length > 0 && <Body comm={comm.value} />}
