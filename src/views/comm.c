@@ -333,6 +333,21 @@ static int show_matrix(const struct sonde_query *q, const struct sonde_comm *c, 
     return 0;
 }
 
+/* Do devices of several processes stand here? */
+static bool several_have_devices(const struct sonde_comm *c)
+{
+    const struct sonde_comm_pair *first = NULL;
+    for (size_t i = 0; i < c->matrix.count; i++) {
+        const struct sonde_comm_pair *p = &c->matrix.items[i].pair;
+        if (!p->from.device && !p->to.device)
+            continue;
+        if (first && first->process != p->process)
+            return true;
+        first = p;
+    }
+    return false;
+}
+
 static void say_all(const struct sonde_comm *c, struct sonde_view_data *out)
 {
     char count[SONDE_NUMBER_MAX], bytes[SONDE_NUMBER_MAX];
@@ -342,6 +357,8 @@ static void say_all(const struct sonde_comm *c, struct sonde_view_data *out)
         sonde_view_say(out, false, "unknown: the runtime does not say where one end of %s operation%s, with %s, lies (docs/communication.md).",
                        sonde_number_count(count, c->unknown.operations), c->unknown.operations == 1 ? "" : "s",
                        sonde_number_bytes(bytes, (double)c->unknown.bytes));
+    if (several_have_devices(c))
+        sonde_view_say(out, false, "Devices of different processes may be the same one: what would tell is not recorded.");
     if (c->untraced)
         sonde_view_say(out, false, "recorded with --profile: data objects are unknown, and so are ends of copies that differ within a call path.");
 }

@@ -151,6 +151,7 @@ class Made(Case):
         self.assertEqual(sent, {("device", k, k, (k + 1) % 4, 8000) for k in range(4)})
         self.assertTrue(all(row["site"].startswith("setup() ring.py") for row in value["objects"]))
         self.assertEqual(value["unknown_operations"], 0)
+        self.assertNotIn("may be the same one", self.ok("report", path, "comm").out)
         resent = [a for a in self.json(path, "advice")["advice"] if a["rule"] == "resent_objects"]
         self.assertEqual({(a["device"], a["count"], a["saving_ns"]) for a in resent}, {(k, 8, 7000) for k in range(4)})
 
@@ -171,6 +172,7 @@ class Made(Case):
         text = self.ok("report", path, "comm").out
         self.assertRegex(text, r"(?m)^From +to host +to rank 0: 0 +to rank 0: 1 +to rank 1: 0 +to rank 1: 1$")
         self.assertRegex(text, r"(?m)^ring\(\) ring\.py:\d+ +rank 1: 0 → rank 1: 1 +3 +3\.00 kB")
+        self.assertIn("Devices of different processes may be the same one", text)
         self.assertFalse([a for a in self.json(path, "advice")["advice"] if a["rule"] == "resent_objects"])
 
 
