@@ -124,7 +124,7 @@ struct sonde_submit {
     uint32_t lane;             /* queue lane, from sonde_lane_add */
     uint32_t name;             /* string id of the kernel's name, 0 = none */
     uint32_t work;             /* launch configuration from sonde_work_add, 0 = none */
-    uint32_t object;           /* data object, 0 = none or several */
+    uint32_t object;           /* data object; of a copy between two the one that it reads; 0 = none or several */
     uint64_t bytes;            /* moved or filled, counted once */
     uint64_t token;            /* handed to poll(); 0 = finished within the call, no device times */
     uint64_t key;              /* instead of a token: sonde_complete() will name it; never used again */
@@ -159,8 +159,8 @@ struct sonde_wait {
     uint32_t device; /* of this device; 0: of the process */
 };
 void sonde_call_waits(struct sonde_call *call, const struct sonde_wait *wait);
-/* After a submission that names none: its operation uses these data objects (kernels'
- * arguments, both ends of a copy). One may stand there twice, and 0 is none; each
+/* The operation of a submission uses these data objects, too, besides the one that it names (kernels'
+ * arguments, what a copy between two writes). One may stand there twice, and 0 is none; each
  * counts once, and so does what it is a part of. */
 void sonde_call_uses(const struct sonde_call *call, const uint32_t *objects, uint32_t count);
 void sonde_call_end(struct sonde_call *call);

@@ -164,7 +164,8 @@ enum {
     X(PINNED, "pinned")       \
     X(DEVICE, "device")       \
     X(ARRAY, "array")         \
-    X(MANAGED, "managed")
+    X(MANAGED, "managed")     \
+    X(HOST, "host")           /* of either kind of the host's */
 
 /* clang-format off */
 enum sonde_memory {

@@ -23,7 +23,7 @@ struct sonde_query_time {
     double percent;
 }; /* since the run began; relative: percent of it */
 
-struct sonde_query_range { /* what is asked of the views statistics and blame alone; zeroed: nothing, and it is the whole run */
+struct sonde_query_range { /* what is asked of views of a time window; zeroed: nothing, and it is the whole run */
     struct sonde_query_time from, to;
     const char *lanes;       /* statistics: as --lane names them, separated by commas; NULL: all */
     uint32_t depth;          /* frames of a context from the outermost on; 0 = all */
@@ -53,6 +53,16 @@ struct sonde_query_values { /* what is asked of the view values alone; zeroed: n
     const char *object;      /* only objects with this in their name, and every operation that wrote them; NULL: all */
 };
 
+enum sonde_comm_by {
+    SONDE_COMM_BY_ALL, /* all of it, each in brief */
+    SONDE_COMM_BY_PAIR,
+    SONDE_COMM_BY_LINE,
+    SONDE_COMM_BY_OBJECT,
+};
+struct sonde_query_comm { /* what is asked of the view comm alone */
+    enum sonde_comm_by by; /* what people see */
+};
+
 struct sonde_query {
     struct sonde_measurement *m;
     struct sonde_profile *profile;
@@ -67,6 +77,7 @@ struct sonde_query {
     struct sonde_query_range range;
     struct sonde_query_contexts contexts;
     struct sonde_query_values values;
+    struct sonde_query_comm comm;
     /* Around long work, so that somebody may show how far it is; NULL: nobody does. */
     struct sonde_progress *(*begin)(const char *text);
     void (*end)(struct sonde_progress *progress);

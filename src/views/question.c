@@ -15,6 +15,10 @@ enum {
 
 /* ---- options -------------------------------------------------------------------- */
 
+/* Those of the profile, and what the view comm has besides. */
+static const char *const by_names[] = {"line", "function", "module", "kernel", "object", "pair", NULL};
+enum { BY_PAIR = SONDE_BY_OBJECT + 1 };
+
 #define AT(field) offsetof(struct sonde_question, field)
 /* clang-format off */
 const struct sonde_option sonde_question_options[] = {
@@ -30,10 +34,10 @@ const struct sonde_option sonde_question_options[] = {
      .value = 1 + SONDE_PROFILE_TOP_DOWN, .help = "profile: from callers to callees (the default)."},
     {.name = "bottom-up", .type = SONDE_OPTION_FLAG, .offset = AT(shape),
      .value = 1 + SONDE_PROFILE_BOTTOM_UP, .help = "profile: each routine with its callers below it."},
-    {.name = "by", .type = SONDE_OPTION_CHOICE, .argument = "WHAT", .choices = sonde_profile_by_names,
+    {.name = "by", .type = SONDE_OPTION_CHOICE, .argument = "WHAT", .choices = by_names,
      .offset = AT(by),
      .help = "profile: a flat list by line, function, module, kernel or object; with --top-down or --bottom-up the "
-             "first three group that tree."},
+             "first three group that tree. comm: pairs, lines or objects alone."},
     {.name = "metric", .letter = 'm', .type = SONDE_OPTION_STRING, .argument = "LIST",
      .offset = AT(metric),
      .help = "profile: columns, such as gpu,ops,bytes,api,sync,queue,cpu,blame. The first one sorts."},
@@ -52,9 +56,9 @@ const struct sonde_option sonde_question_options[] = {
      .offset = AT(depth),
      .help = "profile: levels of the tree; statistics, blame: number of outermost frames considered (default: all)."},
     {.name = "from", .type = SONDE_OPTION_STRING, .argument = "TIME", .offset = AT(from),
-     .help = "statistics, blame: begin of the time window, since the start of the run: 0.5s, 120ms, or 37% of the run (default 0)."},
+     .help = "statistics, blame, comm: begin of the time window, since the start of the run: 0.5s, 120ms, or 37% of the run (default 0)."},
     {.name = "to", .type = SONDE_OPTION_STRING, .argument = "TIME", .offset = AT(to),
-     .help = "statistics, blame: end of the time window (default: end of the run)."},
+     .help = "statistics, blame, comm: end of the time window (default: end of the run)."},
     {.name = "lane", .type = SONDE_OPTION_STRING, .argument = "LIST", .offset = AT(lane),
      .help = "statistics: lanes, separated by commas: a queue number or thread id as shown by the view lanes, "
              "PROCESS:NUMBER, queues, or threads (default: all)."},
@@ -207,6 +211,10 @@ static int ask_columns(const struct sonde_question *asked, struct sonde_columns 
 
 static int ask_contexts(const struct sonde_question *asked, struct sonde_query_contexts *contexts, struct sonde_question_error *error)
 {
+    if (asked->by == BY_PAIR) {
+        sonde_diag_set(&error->diag, SONDE_EINVALID, NULL, "needs line, function, module, kernel or object");
+        return refuse(error, "by", by_names[BY_PAIR], -1);
+    }
     const bool flat = asked->by >= SONDE_BY_KERNEL;
     if (asked->shape == 1 + SONDE_PROFILE_TOP_DOWN && flat) {
         sonde_diag_set(&error->diag, SONDE_EINVALID, NULL, "kernels and objects have no callees: there is no tree by kernel or object");
@@ -227,6 +235,19 @@ static int ask_contexts(const struct sonde_question *asked, struct sonde_query_c
 }
 
 /* ---- all of it --------------------------------------------------------------------------- */
+
+static int ask_comm(const struct sonde_question *asked, struct sonde_query_comm *comm, struct sonde_question_error *error)
+{
+    switch (asked->by) {
+    case -1: comm->by = SONDE_COMM_BY_ALL; return 0;
+    case BY_PAIR: comm->by = SONDE_COMM_BY_PAIR; return 0;
+    case SONDE_BY_LINE: comm->by = SONDE_COMM_BY_LINE; return 0;
+    case SONDE_BY_OBJECT: comm->by = SONDE_COMM_BY_OBJECT; return 0;
+    default: break;
+    }
+    sonde_diag_set(&error->diag, SONDE_EINVALID, NULL, "needs pair, line or object");
+    return refuse(error, "by", by_names[asked->by], -1);
+}
 
 static void ask_values(const struct sonde_question *asked, struct sonde_query_values *values)
 {
@@ -254,7 +275,7 @@ int sonde_question_ask(const struct sonde_question *asked, const struct sonde_vi
     q->min_percent_given = asked->min_percent >= 0;
     q->min_percent = q->min_percent_given ? asked->min_percent : (complete ? 0 : 1);
     ask_values(asked, &q->values);
-    const int rc = ask_contexts(asked, &q->contexts, error);
+    const int rc = view == &sonde_view_comm ? ask_comm(asked, &q->comm, error) : ask_contexts(asked, &q->contexts, error);
     return rc ? rc : ask_range(asked, &q->range, error);
 }
 

@@ -126,9 +126,9 @@ void sonde_view_note(struct sonde_view_data *data, unsigned kind, const char *te
 
 enum {
     /* sets of kinds */
-    TEXTS = 1 << SONDE_CELL_TEXT,
+    TEXTS = 1 << SONDE_CELL_TEXT | 1 << SONDE_CELL_KEY,
     REALS = 1 << SONDE_CELL_TIME | 1 << SONDE_CELL_BYTES | 1 << SONDE_CELL_NUMBER,
-    WHOLES = REALS | 1 << SONDE_CELL_COUNT | 1 << SONDE_CELL_ID,
+    WHOLES = REALS | 1 << SONDE_CELL_COUNT | 1 << SONDE_CELL_ID | 1 << SONDE_CELL_KEY,
     ANY = ~0,
 };
 

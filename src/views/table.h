@@ -47,6 +47,7 @@ enum sonde_cell_kind {
     SONDE_CELL_TEXT,    /* text; null where it is empty, which the terminal shows as nothing */
     SONDE_CELL_COUNT,   /* a whole number; 1,504 */
     SONDE_CELL_ID,      /* a whole number that names something: a line, a device; 1504 */
+    SONDE_CELL_KEY,     /* what a script tells things apart by: a whole number, or, of what has none, a word. Never on the terminal */
     SONDE_CELL_TIME,    /* nanoseconds; 248 µs. With a standard error: 1.23 s ± 45.0 ms */
     SONDE_CELL_BYTES,   /* bytes; 33.6 MB */
     SONDE_CELL_SHARE,   /* part of a whole, 0 to 1; 81.2 %. Unknown where the whole is 0 */
@@ -184,13 +185,13 @@ void sonde_cell_unknown(struct sonde_view_table *t);
 void sonde_cell_absent(struct sonde_view_table *t);
 /* Of any kind: the terminal shows nothing there, JSON null. */
 void sonde_cell_blank(struct sonde_view_table *t);
-/* A copy; NULL is unknown. */
+/* TEXT, KEY: a copy; NULL is unknown. */
 void sonde_cell_text(struct sonde_view_table *t, const char *text);
 /* The same of a text that was put together for it, which is given back. */
 void sonde_cell_take(struct sonde_view_table *t, struct sonde_text *text);
 /* The same, in a tree: the terminal indents it. */
 void sonde_cell_tree(struct sonde_view_table *t, uint32_t depth, const char *text);
-/* COUNT, ID, TIME, BYTES, NUMBER. */
+/* COUNT, ID, KEY, TIME, BYTES, NUMBER. */
 void sonde_cell_int(struct sonde_view_table *t, bool known, uint64_t value);
 /* TIME, BYTES, NUMBER. JSON rounds a time to whole nanoseconds, unless its style has fractions. */
 void sonde_cell_real(struct sonde_view_table *t, bool known, double value);

@@ -43,6 +43,7 @@ struct sonde_view {
     X(blame)              \
     X(critical)           \
     X(overlap)            \
+    X(comm)               \
     X(objects)            \
     X(memory)             \
     X(values)             \

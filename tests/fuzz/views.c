@@ -12,6 +12,7 @@
 
 #include "analyze/answers/advice/advice.h"
 #include "analyze/answers/blame/blame.h"
+#include "analyze/answers/comm/comm.h"
 #include "analyze/answers/summary/caveats.h"
 #include "analyze/answers/critical/critical.h"
 #include "analyze/answers/critical/dependencies.h"
@@ -140,16 +141,19 @@ static void traces(const struct sonde_measurement *m, const struct sonde_profile
     struct sonde_overlaps overlaps = {0};
     struct sonde_statistics statistics = {0};
     struct sonde_advices advices = {0};
+    struct sonde_comm comm = {0};
     struct sonde_diag diag = {0};
     const struct sonde_blame_options once = {.threads = 1};
     const struct sonde_critical_options options = {.evaluate = 4, .segments = true};
     const struct sonde_statistics_config config = {0};
+    const struct sonde_comm_config whole = {0};
     (void)sonde_lanes_compute(m, NULL, &lanes);
     (void)sonde_blame_compute(m, profile, &once, &blame);
     blame_of_ranges(m, profile);
     (void)sonde_critical_compute(m, profile, &options, NULL, &critical);
     (void)sonde_overlap_compute(m, 0, NULL, &overlaps);
     (void)sonde_statistics_compute(m, profile, &config, &statistics, &diag);
+    require(sonde_comm_compute(m, profile, &whole, &comm) == 0);
     (void)sonde_advice_compute(m, profile, NULL, 100, &advices);
     for (size_t i = 0; i < critical.paths.count; i++)
         require(critical.paths.items[i].end_ns >= critical.paths.items[i].begin_ns);
@@ -159,6 +163,7 @@ static void traces(const struct sonde_measurement *m, const struct sonde_profile
     sonde_overlap_fini(&overlaps);
     sonde_statistics_fini(&statistics);
     sonde_advice_fini(&advices);
+    sonde_comm_fini(&comm);
 }
 
 static bool is_any(void *user, const struct sonde_timeline_label *label)

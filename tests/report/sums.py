@@ -307,6 +307,26 @@ def memory(value, trace):
         yield check(f"memory: {name}", sum(s[name] or 0 for s in sites), expected, 1e-9 + 1e-9 * expected)
 
 
+def comm(value, copies, trace):
+    """Each byte is in one pair, of one line, of one object."""
+    whole = {"operations": value["operations"], "bytes": value["bytes"]}
+    for name in "pairs", "lines", "objects", "matrix":
+        for number, expected in whole.items():
+            yield check(f"comm: {number} of all {name}", sum(row[number] for row in value[name]), expected)
+        sizes = [row["bytes"] for row in value[name]]
+        yield check(f"comm: {name}, most first", sizes, sorted(sizes, reverse=True))
+    unknown = [row for row in value["pairs"] if row["from"] is None or row["to"] is None]
+    yield check("comm: bytes of unknown ends", sum(row["bytes"] for row in unknown), value["unknown_bytes"])
+    moved = [row for row in copies if trace.groups[row["kind"]] == "copy"]
+    if trace.whole:
+        yield check("comm: bytes of the view copies", value["bytes"], sum(row["bytes"] for row in moved))
+        yield check("comm: operations of the view copies", value["operations"], sum(row["count"] for row in moved))
+    if any(p["trace"] for p in trace.processes):
+        ops = [op for op in trace.ops if trace.groups[op["kind"]] == "copy"]
+        if not value["untraced"]:
+            yield check("comm: bytes of the trace", value["bytes"], sum(op["bytes"] for op in ops))
+
+
 def advice(value, trace):
     walls = {p["name"]: p["stop_ns"] - p["start_ns"] for p in trace.processes}
     for a in value["advice"]:
@@ -320,6 +340,8 @@ def verdicts(ask, export):
     yield from profile(ask("profile"), trace)
     yield from memory(ask("memory"), trace)
     yield from advice(ask("advice"), trace)
+    if export["operation_totals"]:
+        yield from comm(ask("comm"), ask("copies"), trace)
     if not trace.ops or not any(p["trace"] for p in trace.processes):
         return
     yield from overlap(ask("overlap"), trace)

@@ -11,7 +11,7 @@ import sums
 from views import PROGRAMS
 
 RUNS = [("queues", "contexts", "2"), ("queues", "sub"), ("queues", "threads", "8"), ("queues", "churn", "500"),
-        ("queues", "reopen", "20"), ("events",), ("callbacks",), ("parts",), ("pipes",), ("calls",), ("fork",)]
+        ("queues", "reopen", "20"), ("events",), ("callbacks",), ("parts",), ("pipes",), ("calls",), ("fork",), ("directions",)]
 # One number of each view that is wrong.
 WRONG = [("profile", "rows", 0, "inclusive", "api"), ("profile", "rows", -1, "exclusive", "gpu"),
          ("memory", "spaces", 0, "peak_bytes"), ("memory", "spaces", 0, "sites", 0, "unused"),
@@ -21,7 +21,9 @@ WRONG = [("profile", "rows", 0, "inclusive", "api"), ("profile", "rows", -1, "ex
          (sums.PIECES[0], "scopes", 1, "idle_ns"), (sums.PIECES[1], "scopes", 1, "routines", 0, "computing_ns"), (sums.PIECES[1], "from_ns"),
          ("critical", 0, "composition", "kernel", "ns"), ("critical", 0, "end_ns"), ("statistics", "rows", 0, "queue_ns"),
          ("summary", "verdict", "parts", 0, "ns"), ("summary", "devices", 0, "idle_for", 0, "ns"),
-         ("profile --by object", "rows", 0, "inclusive", "gpu")]
+         ("profile --by object", "rows", 0, "inclusive", "gpu"),
+         ("comm", "pairs", 0, "bytes"), ("comm", "lines", 0, "operations"), ("comm", "objects", 0, "bytes"), ("comm", "bytes"),
+         ("comm", "unknown_bytes")]
 
 
 def changed(value, path):
@@ -43,7 +45,7 @@ class Sums(views.Case):
         path = self.record(os.path.join(PROGRAMS, "memory"))
         with open(self.path("adds-up.json")) as file:
             export = json.load(file)
-        answers = {view: self.json(path, *view.split()) for view in {wrong[0] for wrong in WRONG} | {"advice", "summary"}}
+        answers = {view: self.json(path, *view.split()) for view in {wrong[0] for wrong in WRONG} | {"advice", "summary", "copies"}}
         for view, *where in WRONG:
             with self.subTest(view=view, where=where):
                 told = {**answers, view: changed(answers[view], where)}

@@ -172,8 +172,9 @@ class Requests(cli.Case):
         self.assertEqual(names("kernels"), ["min-percent", "limit"])
         self.assertEqual(names("statistics"), ["min-percent", "limit", "depth", "from", "to", "lane"])
         self.assertEqual(names("blame"), ["min-percent", "limit", "depth", "from", "to"])
+        self.assertEqual(names("comm"), ["min-percent", "limit", "by", "from", "to"])
         by = next(option for option in views["profile"]["options"] if option["name"] == "by")
-        self.assertEqual((by["type"], by["choices"]), ("choice", ["line", "function", "module", "kernel", "object"]))
+        self.assertEqual((by["type"], by["choices"]), ("choice", ["line", "function", "module", "kernel", "object", "pair"]))
         usage = self.ok("report", "--help").out
         for view in views.values():
             for option in view["options"]:

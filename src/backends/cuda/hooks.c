@@ -28,7 +28,7 @@ struct made {
         uint64_t awaited; /* the call waits for this operation; 0: for none that is known */
     };
     union {
-        uint32_t object;  /* work: the data object, 0 none or several */
+        uint32_t object;  /* work: the data object, of a copy between two the one that it reads; 0 none */
         uint32_t device;  /* the call waits for it, 0 for none */
     };
     uint32_t lane;        /* of what the call itself is; 0: work */
@@ -243,10 +243,9 @@ static void add_copy(const struct follow *f, const CUpti_CallbackData *cd, CUpti
     if (!m)
         return;
     m->waits = c.waits;
-    if (c.objects[0] && c.objects[1])
-        sonde_call_uses(&here.call, c.objects, 2);
-    else
-        m->object = c.objects[0] ? c.objects[0] : c.objects[1];
+    m->object = c.objects[1] ? c.objects[1] : c.objects[0];
+    if (m->object != c.objects[0])
+        sonde_call_uses(&here.call, &c.objects[0], 1);
 }
 
 /* The runtime's calls and the driver's share no parameters: `f` is a driver call's. */

@@ -312,8 +312,31 @@ static bool maps_for_writing(cl_map_flags flags)
     return flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
 }
 
+/* Which way the bytes of a map go, by what the host says that it will do with them: it reads what the device has, or leaves it
+ * behind. 0: what it writes goes back at the unmap, besides, or instead: not known. */
+static uint32_t map_ends(cl_map_flags flags)
+{
+    const bool reads = flags == CL_MAP_READ, replaces = flags == CL_MAP_WRITE_INVALIDATE_REGION;
+    if (!reads && !replaces)
+        return 0;
+    return sonde_work_intern(&(struct sonde_work){
+        .source = reads ? SONDE_MEMORY_DEVICE : SONDE_MEMORY_HOST,
+        .target = reads ? SONDE_MEMORY_HOST : SONDE_MEMORY_DEVICE,
+    });
+}
+
+/* A migration goes to the device of its queue, unless it says otherwise; where the bytes come from, nobody says. */
+static struct sonde_submit migration(enum sonde_op_kind kind, cl_mem_migration_flags flags, uint64_t bytes, uint32_t object)
+{
+    struct sonde_submit submit = op(kind, flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED ? 0 : bytes, object);
+    if (flags & CL_MIGRATE_MEM_OBJECT_HOST)
+        submit.work = sonde_work_intern(&(struct sonde_work){.target = SONDE_MEMORY_HOST});
+    return submit;
+}
+
 static struct sonde_submit map(struct sonde_cl_enqueue *enqueue, cl_mem object, cl_map_flags flags, struct sonde_submit submit)
 {
+    submit.work = map_ends(flags);
     struct sonde_cl_mem *mem = maps_for_writing(flags) ? sonde__cl_mem(object) : NULL;
     if (mem) {
         atomic_store_explicit(&mem->mapped, true, memory_order_relaxed);
@@ -356,10 +379,8 @@ ENQUEUE_WRITES(clEnqueueMigrateMemObjects,
                (cl_command_queue command_queue, cl_uint count, const cl_mem *objects,
                 cl_mem_migration_flags flags, WAITS),
                (command_queue, count, objects, flags, WAITED), false, WRITES(.changes = flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED),
-               op(SONDE_OP_MIGRATE,
-                  (flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) ? 0
-                                                                    : sonde__cl_mem_bytes(count, objects),
-                  only_one(&enqueue.call, count, objects, nth_object)))
+               migration(SONDE_OP_MIGRATE, flags, sonde__cl_mem_bytes(count, objects),
+                         only_one(&enqueue.call, count, objects, nth_object)))
 
 /* ---- shared virtual memory --------------------------------------------------------- */
 
@@ -386,7 +407,9 @@ static struct sonde_submit svm_map(const struct sonde_cl_enqueue *enqueue, const
         if (!enqueue->mapping)
             sonde__cl_values_svm_writes(object);
     }
-    return op(SONDE_OP_SVM_MAP, bytes, object);
+    struct sonde_submit submit = op(SONDE_OP_SVM_MAP, bytes, object);
+    submit.work = map_ends(flags);
+    return submit;
 }
 
 /* Only what was mapped for writing may have been written. */
@@ -429,11 +452,8 @@ ENQUEUE(clEnqueueSVMMigrateMem,
         (cl_command_queue command_queue, cl_uint count, const void **pointers,
          const size_t *sizes, cl_mem_migration_flags flags, WAITS),
         (command_queue, count, pointers, sizes, flags, WAITED), false,
-        op(SONDE_OP_SVM_MIGRATE,
-           (flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED)
-               ? 0
-               : sonde__cl_svm_bytes(count, pointers, sizes),
-           only_one(&enqueue.call, count, pointers, nth_pointer)))
+        migration(SONDE_OP_SVM_MIGRATE, flags, sonde__cl_svm_bytes(count, pointers, sizes),
+                  only_one(&enqueue.call, count, pointers, nth_pointer)))
 
 /* ---- order ---------------------------------------------------------------------------- */
 

@@ -93,12 +93,16 @@ static inline struct sonde_submit op(enum sonde_op_kind kind, uint64_t bytes, ui
     return (struct sonde_submit){.kind = kind, .bytes = bytes, .object = object};
 }
 
-/* An operation on two objects. */
+/* A copy between two objects: it is about the one that it reads, and uses the other, too. */
 static inline struct sonde_submit between(const struct sonde_call *call, enum sonde_op_kind kind,
                                           uint64_t bytes, uint32_t source, uint32_t target)
 {
-    sonde_call_uses(call, (const uint32_t[]){source, target}, 2);
-    return op(kind, bytes, 0);
+    if (!source)
+        return op(kind, bytes, target);
+    if (target == source)
+        return op(kind, bytes, source);
+    sonde_call_uses(call, &target, 1);
+    return op(kind, bytes, source);
 }
 
 #endif

@@ -67,6 +67,7 @@ static const char *form_of(const struct sonde_view_column *column)
         [SONDE_CELL_TEXT] = "text",
         [SONDE_CELL_COUNT] = "count",
         [SONDE_CELL_ID] = "number",
+        [SONDE_CELL_KEY] = "number or word",
         [SONDE_CELL_TIME] = "time",
         [SONDE_CELL_BYTES] = "bytes",
         [SONDE_CELL_SHARE] = "share",

@@ -499,6 +499,35 @@ class Tour {
     this.nothingWrong("how sure");
   }
 
+  async comm() {
+    await this.show("comm");
+    const { pairs, lines, objects, matrix, bytes } = this.report("comm"), main = this.page.locator("main");
+    const counts = async (table, at) => (await main.locator(`table[aria-label="${table}"] tbody tr`).evaluateAll((rows, cell) => rows.map((row) => Number(row.cells[cell].textContent.replaceAll(",", ""))), at)).sort();
+    const shown = { Pairs: [await counts("Pairs", 4), pairs], Lines: [await counts("Lines", 4), lines], "Data objects": [await counts("Data objects", 6), objects] };
+    for (const [table, [found, rows]] of Object.entries(shown)) {
+      const expected = rows.map(({ operations }) => operations).sort();
+      check(`comm: ${table}, as sonde report has them`, rows.length > 0 && JSON.stringify(found) === JSON.stringify(expected), `${found} for ${expected}`);
+    }
+    const cells = await main.locator(".comm-cell button").evaluateAll((found) => found.map((cell) => cell.title));
+    const missing = matrix.filter((m) => !cells.some((title) => title.startsWith(`${m.from_name} to ${m.to_name}: `) && title.includes(` in ${m.operations.toLocaleString("en-US")} operations`)));
+    check("comm: a cell for each pair", cells.length === matrix.length && missing.length === 0, `${cells}`);
+    // A cell leaves its pair, and the switch shows rates.
+    const first = matrix[0], own = (rows) => rows.filter((row) => row.from === first.from && row.to === first.to).length;
+    await this.open(`${this.base}#/comm?pair=0`);
+    check("comm: a chosen cell leaves its own", (await counts("Lines", 4)).length === own(lines) && (await counts("Data objects", 6)).length === own(objects));
+    const texts = async () => (await main.locator(".comm-cell").allInnerTexts()).join(" ");
+    const before = await texts();
+    await main.getByRole("button", { name: "Rate while copying" }).click();
+    await this.watch.settled();
+    check("comm: bytes or rates", bytes > 0 && !before.includes("/s") && (await texts()).includes("GB/s"), before);
+    // A line leads to its call path in the profile.
+    await this.show("comm");
+    await main.locator('table[aria-label="Lines"] button.link').first().click();
+    await this.watch.settled();
+    check("comm: a line opens the profile", new URL(this.page.url()).hash.startsWith("#/profile?"), this.page.url());
+    this.nothingWrong("comm, by numbers");
+  }
+
   async values() {
     await this.show("values");
     const { objects, coverage, graph } = this.report("values"), rows = (await this.rows()).map((row) => row.map(plain));
@@ -595,6 +624,7 @@ async function tour(browser, axe, name, measurement) {
     if (name === "recorded" || name === "cuda" || name === "sampled") await it.blame();
     if (name === "recorded" && pages.includes("values")) await it.values();
     if (name === "sampled") await it.howSure();
+    if (name === "recorded" || name === "cuda") await it.comm();
     if (name === "names") await names(it);
   } finally {
     await context.close();

@@ -10,7 +10,7 @@ export interface Problem {
   more: string[];
 }
 
-export type Kind = "text" | "count" | "id" | "time" | "bytes" | "share" | "number" | "figure" | "boolean" | "object" | "list" | "map";
+export type Kind = "text" | "count" | "id" | "key" | "time" | "bytes" | "share" | "number" | "figure" | "boolean" | "object" | "list" | "map";
 
 export interface Column {
   name: string | null;

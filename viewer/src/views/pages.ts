@@ -1,5 +1,6 @@
 /* pages.ts - the pages of the viewer: one line each. A view of `sonde report` that has no page of its own is shown as the tables that it is. */
 import type { ComponentType } from "preact";
+import { CommPage } from "./comm/comm.jsx";
 import { CriticalPage } from "./critical/critical.jsx";
 import { MemoryPage } from "./memory/memory.jsx";
 import { ProfilePage } from "./profile/profile.jsx";
@@ -26,5 +27,6 @@ export const PAGES: Page[] = [
   { name: "critical", title: "Critical path", key: "4", component: CriticalPage },
   { name: "memory", title: "Memory", key: "5", component: MemoryPage },
   { name: "values", title: "Values", key: "6", component: ValuesPage },
+  { name: "comm", title: "Communication", key: "8", component: CommPage },
   { name: "tables", title: "Tables", key: "7", component: ReportPage },
 ];

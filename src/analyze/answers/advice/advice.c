@@ -403,6 +403,14 @@ static void say_duplicates(const struct sonde__finding *f, struct sonde_text *t)
                       w.looked_at, w.count, f->count == 1 ? "y" : "ies", sonde_number_time(again, (double)f->saving_ns));
 }
 
+static void say_resent(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    char again[SONDE_NUMBER_MAX];
+    sonde_text_format(t, "%s copies to device %u of objects of another device took %s; of their %s, %s went the same way before", w.count,
+                      f->device - 1, w.looked_at, w.bytes, sonde_number_bytes(again, f->sum));
+}
+
 static void say_needless_bytes(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
@@ -425,7 +433,7 @@ static void say_small_grid(const struct sonde__finding *f, struct sonde_text *t)
 /* clang-format off */
 static const struct rule {
     const char *name, *title, *change;
-    int (*of_process)(struct sonde__find *, uint32_t process); /* NULL: found in the trace */
+    int (*of_process)(struct sonde__find *, uint32_t process); /* NULL: found in the trace, window after window */
     void (*say)(const struct sonde__finding *, struct sonde_text *);
     bool one_per_device; /* all places together are one advice */
     uint32_t least;      /* of count: fewer show no pattern */
@@ -462,6 +470,9 @@ static const struct rule {
     [RULE_DUPLICATE] = {"duplicate_writes", "what the device has, copied again",
         "copy it on the device, from the object that holds it, or use one object for both; the view values shows which", duplicates,
         say_duplicates, false, 1},
+    [RULE_RESENT] = {"resent_objects", "same data sent to a device again",
+        "keep a copy there and send what changed, or compute where it lies; the view comm shows the objects", sonde__advice_resent,
+        say_resent, false, 1},
 };
 /* clang-format on */
 

@@ -29,6 +29,7 @@ enum sonde__rule {
     RULE_REDUNDANT,
     RULE_NEEDLESS_BYTES,
     RULE_DUPLICATE,
+    RULE_RESENT,
     RULE_COUNT,
 };
 
@@ -124,6 +125,9 @@ int sonde__trace_kernels(struct sonde__trace *t, size_t first, size_t last);
 uint64_t sonde__trace_kernel_ns(const struct sonde__trace *t, uint64_t start, uint64_t end);
 
 /* ---- rules ------------------------------------------------------------------- */
+
+/* Of a process's whole trace (resent.c). 0 or a negative error of reading. */
+int sonde__advice_resent(struct sonde__find *f, uint32_t process);
 
 /* Of the profile, once (advice.c); of one device's operations [first, last) of a
  * trace, and of the calls of a trace (trace_rules.c). 0 or SONDE_ENOMEM. */

@@ -381,7 +381,7 @@ static bool brings_data(const struct sonde__trace *t, const struct sonde__op *o)
     if (sonde_op_kind_is(o->kind, SONDE_KIND_TO_HOST))
         return true;
     return is_copy(o) && (!w || w->target == SONDE_MEMORY_PAGEABLE || w->target == SONDE_MEMORY_PINNED ||
-                          w->target == SONDE_MEMORY_MANAGED || w->target == SONDE_MEMORY_UNKNOWN);
+                          w->target == SONDE_MEMORY_HOST || w->target == SONDE_MEMORY_MANAGED || w->target == SONDE_MEMORY_UNKNOWN);
 }
 
 /* Memory that the host reads without a copy: nobody can tell from outside what a wait is for. */

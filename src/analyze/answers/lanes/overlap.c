@@ -39,7 +39,8 @@ static int on_device(uint16_t memory)
     case SONDE_MEMORY_DEVICE:
     case SONDE_MEMORY_ARRAY: return 1;
     case SONDE_MEMORY_PAGEABLE:
-    case SONDE_MEMORY_PINNED: return 0;
+    case SONDE_MEMORY_PINNED:
+    case SONDE_MEMORY_HOST: return 0;
     default: return -1;
     }
 }

@@ -216,9 +216,82 @@ static void test_findings_kept_apart(void **state)
     sonde_map_fini(&f.callers);
 }
 
+/* ---- objects that are sent again -------------------------------------------------------------------- */
+
+struct send {
+    const char *function;
+    uint32_t object, from, to;
+    uint64_t count, bytes;
+};
+
+/* Copies of 100 us each, one after the other. */
+static void send(struct written *w, uint32_t thread, uint32_t queue, const struct send *s)
+{
+    static uint64_t at;
+    for (uint64_t i = 0; i < s->count; i++) {
+        at += 200 * US;
+        written_op(w, &(struct written_op){.thread = thread,
+                                           .queue = queue,
+                                           .kind = SONDE_OP_PEER_COPY,
+                                           .function = s->function,
+                                           .enter = at,
+                                           .leave = at + 1 * US,
+                                           .start = at + 2 * US,
+                                           .end = at + 102 * US,
+                                           .bytes = s->bytes,
+                                           .source = SONDE_MEMORY_DEVICE,
+                                           .target = SONDE_MEMORY_DEVICE,
+                                           .source_device = s->from,
+                                           .target_device = s->to,
+                                           .object = s->object});
+    }
+}
+
+static void test_resent(void **state)
+{
+    (void)state;
+    struct sonde_profile *profile;
+    struct sonde_advices all = {0};
+    struct written *w = written_begin();
+    const uint32_t thread = written_thread(w, 0, 0), one = written_queue(w, 1, 0), two = written_queue(w, 2, 0);
+    uint32_t object[4];
+    for (int i = 0; i < 4; i++)
+        object[i] = written_object(w, thread, SONDE_OBJECT_DEVICE, 1, "setup", 1000);
+    /* Ten times whole, from two places; three times, and once more the other way; a quarter of it, eight times; on one device; of no
+     * object; from nobody knows where. */
+    send(w, thread, two, &(struct send){"loop", object[0], 1, 2, 8, 1000});
+    send(w, thread, two, &(struct send){"before", object[0], 1, 2, 2, 1000});
+    send(w, thread, two, &(struct send){"few", object[1], 1, 2, 3, 1000});
+    send(w, thread, one, &(struct send){"few", object[1], 2, 1, 1, 1000});
+    send(w, thread, two, &(struct send){"parts", object[2], 1, 2, 8, 250});
+    send(w, thread, one, &(struct send){"within", object[3], 1, 1, 9, 1000});
+    send(w, thread, two, &(struct send){"nothing", 0, 1, 2, 9, 1000});
+    send(w, thread, two, &(struct send){"nowhere", object[3], 0, 2, 9, 1000});
+    struct sonde_measurement *m = written_open(w, &profile);
+    assert_int_equal(sonde_advice_compute(m, profile, NULL, 0, &all), 0);
+    size_t found = 0;
+    for (size_t i = 0; i < all.items.count; i++) {
+        const struct sonde_advice *a = &all.items.items[i];
+        if (strcmp(a->rule, "resent_objects"))
+            continue;
+        const char *name = profile->nodes.items[sonde_profile_place(profile, a->node)].name;
+        const uint64_t times = strcmp(name, "loop") ? 2 : 8;
+        assert_true(times == 8 || !strcmp(name, "before"));
+        assert_int_equal(a->count, times);
+        assert_int_equal(a->bytes, times * 1000);
+        assert_int_equal(a->device, 2);
+        assert_int_equal(a->looked_at_ns, times * 100 * US);
+        assert_int_equal(a->saving_ns, times * 90 * US);
+        found++;
+    }
+    assert_int_equal(found, 2);
+    sonde_advice_fini(&all);
+    written_close(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_windows), cmocka_unit_test(test_windows_of_many_queues),
-                                       cmocka_unit_test(test_findings_kept_apart)};
+                                       cmocka_unit_test(test_findings_kept_apart), cmocka_unit_test(test_resent)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,7 +132,7 @@ static uint32_t function_node(struct written *w, uint32_t thread, const char *fu
 }
 
 /* The profile must have what the trace names. */
-static void account(struct written *w, uint32_t id, uint32_t lane, uint64_t ns)
+static void account(struct written *w, uint32_t id, uint32_t lane, uint64_t ns, uint64_t bytes, uint32_t work)
 {
     for (uint32_t i = 0; i < w->node_count; i++) {
         if (w->nodes[i].id != id)
@@ -145,6 +145,8 @@ static void account(struct written *w, uint32_t id, uint32_t lane, uint64_t ns)
         row->count++;
         row->timed++;
         row->sum_ns += ns;
+        row->bytes += bytes;
+        row->work = work;
         row->min_ns = ns < row->min_ns ? ns : row->min_ns;
         row->max_ns = ns > row->max_ns ? ns : row->max_ns;
         return;
@@ -160,7 +162,7 @@ static uint32_t add_call(struct written *w, uint32_t thread, const char *api, co
     row.node = node(w, thread, function_node(w, thread, function), frame(w, SONDE_FRAME_API, 0, api));
     if (!missing)
         synth_add(w->build, SONDE_TABLE_CALL, thread, &row);
-    account(w, row.node, 0, leave - enter);
+    account(w, row.node, 0, leave - enter, 0, 0);
     w->header.ledger.api_calls++;
     if (row.leave_ns > w->header.stop_ns)
         w->header.stop_ns = row.leave_ns;
@@ -200,6 +202,7 @@ uint64_t written_op(struct written *w, const struct written_op *op)
         .correlation = correlation,
         .kind = op->kind,
         .flags = op->flags,
+        .object = op->object,
     };
     row.node = node(w, op->thread, api, frame(w, SONDE_FRAME_OP, op->kind, op->name ? op->name : ""));
     if (op->source || op->target || op->source_device || op->target_device) {
@@ -212,12 +215,26 @@ uint64_t written_op(struct written *w, const struct written_op *op)
         row.work = (uint32_t)synth_add(w->build, SONDE_TABLE_WORK, 0, &work);
     }
     synth_add(w->build, SONDE_TABLE_OP, op->queue, &row);
-    account(w, row.node, op->queue, op->end - op->start);
+    account(w, row.node, op->queue, op->end - op->start, op->bytes, row.work);
     w->header.ledger.seen++;
     w->header.ledger.done++;
     if (row.end_ns > w->header.stop_ns)
         w->header.stop_ns = row.end_ns;
     return correlation;
+}
+
+uint32_t written_object(struct written *w, uint32_t thread, uint32_t kind, uint32_t device, const char *function, uint64_t bytes)
+{
+    const struct sonde_row_object row = {
+        .kind = kind,
+        .node = node(w, thread, function_node(w, thread, function), frame(w, SONDE_FRAME_API, 0, "clCreateBuffer")),
+        .lane = thread,
+        .bytes = bytes,
+        .alloc_ns = WRITTEN_START + 1,
+        .device = device,
+    };
+    account(w, row.node, 0, 1, 0, 0);
+    return (uint32_t)synth_add(w->build, SONDE_TABLE_OBJECT, 0, &row);
 }
 
 void written_wait(struct written *w, uint32_t thread, uint64_t enter, uint64_t waiter, uint64_t awaited, uint32_t queue,
@@ -245,7 +262,7 @@ void written_nap(struct written *w, uint32_t thread, const char *function, uint6
     struct sonde_row_sleep row = {.from_ns = WRITTEN_START + from, .to_ns = WRITTEN_START + to, .kind = SONDE_SLEEP_TIME};
     row.node = node(w, thread, function_node(w, thread, function), frame(w, SONDE_FRAME_API, WAIT, "nanosleep"));
     synth_add(w->build, SONDE_TABLE_SLEEP, thread, &row);
-    account(w, row.node, 0, to - from);
+    account(w, row.node, 0, to - from, 0, 0);
 }
 
 void written_sample(struct written *w, uint32_t thread, const char *function, uint64_t at, uint64_t cpu_ns)
@@ -253,7 +270,7 @@ void written_sample(struct written *w, uint32_t thread, const char *function, ui
     struct sonde_row_sample row = {WRITTEN_START + at, cpu_ns, function_node(w, thread, function), 0};
     synth_add(w->build, SONDE_TABLE_SAMPLE, thread, &row);
     /* So that the context is known also where no call was made from it. */
-    account(w, node(w, thread, row.node, frame(w, SONDE_FRAME_API, 0, "clGetPlatformIDs")), 0, 1);
+    account(w, node(w, thread, row.node, frame(w, SONDE_FRAME_API, 0, "clGetPlatformIDs")), 0, 1, 0, 0);
 }
 
 /* ---- reading ---------------------------------------------------------------------------- */

@@ -28,10 +28,14 @@ struct written_op {
     uint64_t enter, leave, start, end, bytes;
     uint16_t source, target;   /* copies: enum sonde_memory */
     uint32_t source_device, target_device;
+    uint32_t object;       /* of written_object; 0 none */
     bool no_call;          /* its CALL row is missing */
 };
 /* An operation with its call. Returns its correlation. */
 uint64_t written_op(struct written *w, const struct written_op *op);
+
+/* A data object of this enum sonde_object_kind, on `device` (0 none), that `function` allocated. Returns its number. */
+uint32_t written_object(struct written *w, uint32_t thread, uint32_t kind, uint32_t device, const char *function, uint64_t bytes);
 
 /* The call entered at `enter`, or the operation `waiter`, waited. */
 void written_wait(struct written *w, uint32_t thread, uint64_t enter, uint64_t waiter, uint64_t awaited, uint32_t queue,

@@ -54,6 +54,7 @@ static uint64_t api_count[API_MAX], kernel_count[STRINGS_MAX], work_calls;
 static char *strings[STRINGS_MAX];
 static struct work works[WORKS_MAX];
 static uint32_t string_count = 1, work_count = 1, lane_count = 1, device_count = 1, object_count = 1;
+static uint64_t told_ends[SONDE_MEMORY_COUNT][SONDE_MEMORY_COUNT]; /* of operations, by source and target */
 static uint64_t objects_freed, object_bytes, clock_pairs, hidden_uses;
 static struct {
     enum sonde_object_kind kind;
@@ -301,6 +302,14 @@ uint32_t sonde_work_add(uint32_t dims, const size_t *global, const size_t *local
     return id;
 }
 
+uint32_t sonde_work_intern(const struct sonde_work *work)
+{
+    pthread_mutex_lock(&lock);
+    told_ends[work->source][work->target]++;
+    pthread_mutex_unlock(&lock);
+    return WORKS_MAX + 1u + (uint32_t)work->source * SONDE_MEMORY_COUNT + work->target;
+}
+
 uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind kind,
                           uint64_t bytes, uint64_t address)
 {
@@ -378,6 +387,15 @@ static void report_counts(FILE *out)
         if (count_of[i])
             fprintf(out, "op %s %llu bytes %llu\n", kinds[i], (unsigned long long)count_of[i],
                     (unsigned long long)bytes_of[i]);
+    static const char *const memories[] = {
+#define X(name, text) text,
+        SONDE_MEMORY_MAP(X)
+#undef X
+    };
+    for (int i = 0; i < SONDE_MEMORY_COUNT * SONDE_MEMORY_COUNT; i++)
+        if (told_ends[i / SONDE_MEMORY_COUNT][i % SONDE_MEMORY_COUNT])
+            fprintf(out, "told %s %s %llu\n", memories[i / SONDE_MEMORY_COUNT], memories[i % SONDE_MEMORY_COUNT],
+                    (unsigned long long)told_ends[i / SONDE_MEMORY_COUNT][i % SONDE_MEMORY_COUNT]);
     for (uint32_t i = 0; i < string_count; i++)
         if (kernel_count[i])
             fprintf(out, "kernel %s %llu\n", i ? strings[i] : "?",

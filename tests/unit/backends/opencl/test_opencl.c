@@ -180,6 +180,7 @@ static void tells_once(void **state)
     char *counts = read_counts();
     must_have(counts, "works 5");
     must_have(counts, "work_calls 5");
+    must_have(counts, "told device host 20"); /* a buffer and an image a round are mapped to be read, and nothing else tells its ends */
     must_have(counts, "objects 42"); /* 2 buffers; 2 images and 2 SVM allocations a round */
     must_have(counts, "objects_freed 42");
     free(counts);

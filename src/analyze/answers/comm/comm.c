@@ -1,0 +1,384 @@
+/* comm.c - see comm.h: one pass over the operations of each process sums up what had the same two ends, call path and
+ * object; pairs, lines and objects are sums of these.
+ */
+#include "comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/trace/trace.h"
+#include "base/kinds.h"
+#include "base/map.h"
+
+struct flow { /* what one call path moved one way, of the objects of one site */
+    struct sonde_comm_pair pair;
+    uint32_t leaf, place; /* tree nodes: of the operation, of the user's frame above it */
+    uint32_t object_kind, object_node;
+    struct sonde_comm_end owner;
+    struct sonde_comm_sum sum;
+};
+
+struct sums {
+    const struct sonde_measurement *m;
+    const struct sonde_profile *profile;
+    const struct sonde_comm_config *config;
+    struct sonde_object_model model;
+    struct sonde_map by_key;  /* hash of what tells flows apart -> index; of two with one hash the second is behind it */
+    SONDE_VECTOR(struct flow) flows;
+    size_t last;              /* the flow that was added to last: copies come in rows */
+    uint32_t index;           /* of the process that is being read */
+};
+
+/* ---- flows -------------------------------------------------------------------------------- */
+
+static bool same_pair(const struct sonde_comm_pair *a, const struct sonde_comm_pair *b)
+{
+    return a->process == b->process && a->kind == b->kind && sonde_comm_end_equal(a->from, b->from) &&
+           sonde_comm_end_equal(a->to, b->to);
+}
+
+static bool same_flow(const struct flow *a, const struct flow *b)
+{
+    return same_pair(&a->pair, &b->pair) && a->leaf == b->leaf && a->object_kind == b->object_kind &&
+           a->object_node == b->object_node && sonde_comm_end_equal(a->owner, b->owner);
+}
+
+static void add(struct sonde_comm_sum *sum, const struct sonde_comm_sum *more)
+{
+    sum->operations += more->operations;
+    sum->bytes += more->bytes;
+    sum->timed += more->timed;
+    sum->ns += more->ns;
+}
+
+static uint64_t key_of(const struct flow *f)
+{
+    uint64_t key = sonde_hash_mix((uint64_t)f->pair.process << 32 | f->pair.kind, (uint64_t)f->pair.from.where << 32 | f->pair.from.device);
+    key = sonde_hash_mix(key, (uint64_t)f->pair.to.where << 32 | f->pair.to.device);
+    key = sonde_hash_mix(key, (uint64_t)f->leaf << 32 | f->object_node);
+    key = sonde_hash_mix(key, (uint64_t)f->object_kind << 32 | f->owner.where);
+    return sonde_hash_mix(key, f->owner.device);
+}
+
+static int add_flow(struct sums *s, struct flow *more)
+{
+    uint64_t at, key;
+    if (s->last < s->flows.count && same_flow(&s->flows.items[s->last], more)) {
+        add(&s->flows.items[s->last].sum, &more->sum);
+        return 0;
+    }
+    for (key = key_of(more); sonde_map_get(&s->by_key, key, &at); key++)
+        if (same_flow(&s->flows.items[at], more)) {
+            add(&s->flows.items[at].sum, &more->sum);
+            s->last = at;
+            return 0;
+        }
+    more->place = more->leaf ? sonde_profile_place(s->profile, more->leaf) : 0;
+    s->last = s->flows.count;
+    return sonde_map_put(&s->by_key, key, s->last) ? SONDE_ENOMEM : sonde_vector_push(&s->flows, *more);
+}
+
+/* ---- an operation ---------------------------------------------------------------------------- */
+
+/* Whose memory an object is: of shared memory nobody's. */
+static struct sonde_comm_end owner_of(const struct sonde_row_object *o)
+{
+    switch (sonde_object_kind_class(o->kind)) {
+    case SONDE_MEMORY_ON_HOST: return (struct sonde_comm_end){.where = SONDE_COMM_HOST};
+    case SONDE_MEMORY_ON_DEVICE: return (struct sonde_comm_end){o->device ? SONDE_COMM_DEVICE : SONDE_COMM_UNKNOWN, o->device};
+    default: return (struct sonde_comm_end){0};
+    }
+}
+
+static void set_object(const struct sums *s, struct flow *f, uint32_t object)
+{
+    const struct sonde_row_object *row = sonde_object_row(&s->m->processes[s->index], object);
+    if (!row || row->kind == SONDE_OBJECT_NONE)
+        return;
+    const struct sonde_site *site = &s->model.sites.items[s->model.processes.items[s->index][object].site];
+    f->object_kind = site->kind;
+    f->object_node = site->place;
+    f->owner = owner_of(row);
+}
+
+/* False: it is none of ours. */
+static bool set_pair(const struct sums *s, struct flow *f, uint32_t kind, uint32_t work, uint32_t lane)
+{
+    const struct sonde_process *p = &s->m->processes[s->index];
+    const struct sonde_row_work *told = work && work < p->work_count ? &p->works[work] : NULL;
+    const uint32_t device = lane < p->lane_count ? p->lanes[lane].device : 0;
+    f->pair.process = s->index;
+    f->pair.kind = kind == SONDE_OP_MIGRATE || kind == SONDE_OP_SVM_MIGRATE ? SONDE_COMM_MIGRATION : SONDE_COMM_COPY;
+    return sonde_comm_ends(kind, told, device, &f->pair.from, &f->pair.to);
+}
+
+/* `at_ns`: on the axis of the process. */
+static bool is_asked_for(const struct sums *s, uint64_t at_ns)
+{
+    const struct sonde_comm_config *c = s->config;
+    at_ns += s->m->processes[s->index].header.wall_offset_ns;
+    return at_ns >= c->from_ns && (!c->to_ns || at_ns < c->to_ns);
+}
+
+static int add_op(void *user, uint32_t lane, const void *stored)
+{
+    struct sums *s = user;
+    const struct sonde_row_op *op = stored;
+    const bool timed = sonde_op_has_times(op->flags, op->start_ns, op->end_ns);
+    struct flow f = {0};
+    if (!set_pair(s, &f, op->kind, op->work, lane) || !is_asked_for(s, timed ? op->start_ns : op->enter_ns))
+        return 0;
+    f.leaf = sonde_profile_locate(s->profile, s->index, op->node);
+    set_object(s, &f, op->object);
+    f.sum = (struct sonde_comm_sum){1, op->bytes, timed, timed ? op->end_ns - op->start_ns : 0};
+    return add_flow(s, &f);
+}
+
+/* ---- without a trace ---------------------------------------------------------------------------- */
+
+static uint32_t kind_of(const struct sonde_process *p, uint32_t node)
+{
+    const struct sonde_row_node *row = sonde_process_node(p, node, NULL);
+    const bool known = row && row->frame < p->frame_count && p->frames[row->frame].kind == SONDE_FRAME_OP;
+    return known ? p->frames[row->frame].op : SONDE_OP_NONE;
+}
+
+/* The profile has the ends of the last operation alone: of several of a kind whose ends may differ they are not known. */
+static bool ends_are_all(const struct sonde_row_profile *row, uint32_t kind)
+{
+    const enum sonde_way way = sonde_op_kind_way(kind);
+    return row->count == 1 || way == SONDE_WAY_TO_DEVICE || way == SONDE_WAY_FROM_DEVICE || way == SONDE_WAY_ON_HOST || !row->work;
+}
+
+static int add_profile(struct sums *s)
+{
+    const struct sonde_process *p = &s->m->processes[s->index];
+    int rc = 0;
+    for (uint32_t i = 0; i < p->profile_count && !rc; i++) {
+        const struct sonde_row_profile *row = &p->profiles[i];
+        const uint32_t kind = kind_of(p, row->node);
+        struct flow f = {0};
+        if (row->lane >= p->lane_count || p->lanes[row->lane].kind != SONDE_LANE_KIND_QUEUE || !set_pair(s, &f, kind, row->work, row->lane))
+            continue;
+        if (!ends_are_all(row, kind))
+            f.pair.from = f.pair.to = (struct sonde_comm_end){0};
+        f.leaf = sonde_profile_locate(s->profile, s->index, row->node);
+        f.sum = (struct sonde_comm_sum){row->count, row->bytes, row->timed, row->sum_ns};
+        rc = add_flow(s, &f);
+    }
+    return rc;
+}
+
+/* ---- sums ------------------------------------------------------------------------------------- */
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int compare_ends(struct sonde_comm_end a, struct sonde_comm_end b)
+{
+    const int by = compare(a.where, b.where);
+    return by ? by : compare(a.device, b.device);
+}
+
+static int compare_pairs(const struct sonde_comm_pair *a, const struct sonde_comm_pair *b)
+{
+    int by = compare(a->process, b->process);
+    by = by ? by : compare_ends(a->from, b->from);
+    by = by ? by : compare_ends(a->to, b->to);
+    return by ? by : compare(a->kind, b->kind);
+}
+
+/* A line is one in whichever call paths it is. */
+static int compare_places(const struct sonde_profile *profile, uint32_t a, uint32_t b)
+{
+    const struct sonde_cct_node *x = &profile->nodes.items[a], *y = &profile->nodes.items[b];
+    int by = a == b ? 0 : compare(a == 0, b == 0);
+    by = by || a == b ? by : strcmp(x->file, y->file);
+    by = by || a == b ? by : compare(x->line, y->line);
+    by = by || a == b ? by : strcmp(x->name, y->name);
+    by = by || a == b ? by : strcmp(x->module, y->module);
+    return by || a == b ? by : compare(x->offset, y->offset);
+}
+
+static int by_line(const void *left, const void *right, void *user)
+{
+    const struct sonde_comm_line *a = left, *b = right;
+    const int by = compare_pairs(&a->pair, &b->pair);
+    return by ? by : compare_places(user, a->node, b->node);
+}
+
+/* Of one line the first call path of the tree comes first: it stands for all. */
+static int by_line_and_node(const void *left, const void *right, void *user)
+{
+    const struct sonde_comm_line *a = left, *b = right;
+    const int by = by_line(left, right, user);
+    return by ? by : compare(a->node, b->node);
+}
+
+static int by_object(const void *left, const void *right, void *user)
+{
+    const struct sonde_comm_object *a = left, *b = right;
+    int by = compare_pairs(&a->pair, &b->pair);
+    by = by ? by : compare(a->kind, b->kind);
+    by = by ? by : compare_ends(a->owner, b->owner);
+    return by ? by : compare_places(user, a->node, b->node);
+}
+
+static int by_pair(const void *left, const void *right)
+{
+    const struct sonde_comm_way *a = left, *b = right;
+    return compare_pairs(&a->pair, &b->pair);
+}
+
+static int more(const struct sonde_comm_sum *a, const struct sonde_comm_sum *b)
+{
+    const int by = compare(b->bytes, a->bytes);
+    return by ? by : compare(b->operations, a->operations);
+}
+
+static int pairs_by_bytes(const void *left, const void *right)
+{
+    const struct sonde_comm_way *a = left, *b = right;
+    const int by = more(&a->sum, &b->sum);
+    return by ? by : compare_pairs(&a->pair, &b->pair);
+}
+
+static int lines_by_bytes(const void *left, const void *right, void *user)
+{
+    const struct sonde_comm_line *a = left, *b = right;
+    const int by = more(&a->sum, &b->sum);
+    return by ? by : by_line(left, right, user);
+}
+
+static int objects_by_bytes(const void *left, const void *right, void *user)
+{
+    const struct sonde_comm_object *a = left, *b = right;
+    const int by = more(&a->sum, &b->sum);
+    return by ? by : by_object(left, right, user);
+}
+
+/* Those of one pair become one, in *count. */
+static void merge_ways(struct sonde_comm_way *items, size_t *count)
+{
+    size_t kept = 0;
+    if (!*count)
+        return;
+    qsort(items, *count, sizeof *items, by_pair);
+    for (size_t i = 1; i < *count; i++)
+        if (same_pair(&items[kept].pair, &items[i].pair))
+            add(&items[kept].sum, &items[i].sum);
+        else
+            items[++kept] = items[i];
+    *count = kept + 1;
+    qsort(items, *count, sizeof *items, pairs_by_bytes);
+}
+
+static int sum_pairs(const struct sums *s, struct sonde_comm *out)
+{
+    int rc = 0;
+    for (size_t i = 0; i < s->flows.count && !rc; i++)
+        rc = sonde_vector_push(&out->pairs, (struct sonde_comm_way){s->flows.items[i].pair, s->flows.items[i].sum});
+    merge_ways(out->pairs.items, &out->pairs.count);
+    for (size_t i = 0; i < out->pairs.count && !rc; i++) {
+        struct sonde_comm_way way = out->pairs.items[i];
+        way.pair.kind = SONDE_COMM_COPY;
+        if (!way.pair.from.device && !way.pair.to.device)
+            way.pair.process = 0;
+        rc = sonde_vector_push(&out->matrix, way);
+    }
+    merge_ways(out->matrix.items, &out->matrix.count);
+    return rc;
+}
+
+static int sum_lines(const struct sums *s, struct sonde_comm *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < s->flows.count; i++)
+        if (sonde_vector_push(&out->lines, (struct sonde_comm_line){s->flows.items[i].pair, s->flows.items[i].place, s->flows.items[i].sum}))
+            return SONDE_ENOMEM;
+    struct sonde_comm_line *items = out->lines.items;
+    if (!out->lines.count)
+        return 0;
+    qsort_r(items, out->lines.count, sizeof *items, by_line_and_node, (void *)s->profile);
+    for (size_t i = 1; i < out->lines.count; i++)
+        if (by_line(&items[kept], &items[i], (void *)s->profile) == 0)
+            add(&items[kept].sum, &items[i].sum);
+        else
+            items[++kept] = items[i];
+    out->lines.count = kept + 1;
+    qsort_r(items, out->lines.count, sizeof *items, lines_by_bytes, (void *)s->profile);
+    return 0;
+}
+
+static int sum_objects(const struct sums *s, struct sonde_comm *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < s->flows.count; i++) {
+        const struct flow *f = &s->flows.items[i];
+        if (sonde_vector_push(&out->objects, (struct sonde_comm_object){f->pair, f->object_kind, f->object_node, f->owner, f->sum}))
+            return SONDE_ENOMEM;
+    }
+    if (!out->objects.count)
+        return 0;
+    struct sonde_comm_object *items = out->objects.items;
+    qsort_r(items, out->objects.count, sizeof *items, by_object, (void *)s->profile);
+    for (size_t i = 1; i < out->objects.count; i++)
+        if (by_object(&items[kept], &items[i], (void *)s->profile) == 0)
+            add(&items[kept].sum, &items[i].sum);
+        else
+            items[++kept] = items[i];
+    out->objects.count = kept + 1;
+    qsort_r(items, out->objects.count, sizeof *items, objects_by_bytes, (void *)s->profile);
+    return 0;
+}
+
+static void sum_all(const struct sums *s, struct sonde_comm *out)
+{
+    for (size_t i = 0; i < s->flows.count; i++) {
+        const struct flow *f = &s->flows.items[i];
+        add(&out->all, &f->sum);
+        if (f->pair.from.where == SONDE_COMM_UNKNOWN || f->pair.to.where == SONDE_COMM_UNKNOWN)
+            add(&out->unknown, &f->sum);
+    }
+}
+
+/* ---- all processes ---------------------------------------------------------------------------- */
+
+static int read_process(struct sums *s, struct sonde_comm *out)
+{
+    const struct sonde_process *p = &s->m->processes[s->index];
+    const struct sonde_comm_config *c = s->config;
+    const bool whole = !c->from_ns && !c->to_ns;
+    if (p->header.trace) /* what begins in the range may have been asked for, or stored, before it: is_asked_for() decides */
+        return sonde_trace_each(p, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP, .progress = c->progress}, add_op, s);
+    out->untraced++;
+    return whole ? add_profile(s) : 0;
+}
+
+int sonde_comm_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde_comm_config *config,
+                       struct sonde_comm *out)
+{
+    struct sums s = {.m = m, .profile = profile, .config = config};
+    int rc = sonde_object_model_build(m, profile, &s.model);
+    for (; s.index < m->process_count && !rc; s.index++)
+        rc = read_process(&s, out);
+    rc = rc ? rc : sum_pairs(&s, out);
+    rc = rc ? rc : sum_lines(&s, out);
+    rc = rc ? rc : sum_objects(&s, out);
+    if (!rc)
+        sum_all(&s, out);
+    sonde_vector_fini(&s.flows);
+    sonde_map_fini(&s.by_key);
+    sonde_object_model_fini(&s.model);
+    return rc;
+}
+
+void sonde_comm_fini(struct sonde_comm *comm)
+{
+    sonde_vector_fini(&comm->pairs);
+    sonde_vector_fini(&comm->matrix);
+    sonde_vector_fini(&comm->lines);
+    sonde_vector_fini(&comm->objects);
+}

@@ -1,0 +1,94 @@
+/* comm.h - which device, or the host, sent how many bytes to which: by pair, by the line that asked, by data object.
+ *
+ * Of copies and migrations, as the runtime reported them: nothing is estimated. An end of which the
+ * runtime did not say where it lies is unknown, and counts as that. docs/communication.md defines each number.
+ *
+ * Threads: any, one at a time per result.
+ */
+#ifndef SONDE_ANALYZE_ANSWERS_COMM_COMM_H
+#define SONDE_ANALYZE_ANSWERS_COMM_COMM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/profile/object_model.h"
+#include "analyze/profile/profile.h"
+#include "base/progress.h"
+#include "base/vector.h"
+#include "format/reader.h"
+
+enum sonde_comm_where {
+    SONDE_COMM_UNKNOWN,
+    SONDE_COMM_HOST,
+    SONDE_COMM_DEVICE,
+};
+struct sonde_comm_end {
+    uint32_t where;  /* enum sonde_comm_where */
+    uint32_t device; /* of its process; else 0 */
+};
+
+enum sonde_comm_kind {
+    SONDE_COMM_COPY,
+    SONDE_COMM_MIGRATION, /* the runtime was asked to move an object, and may have found it there */
+};
+
+struct sonde_comm_pair { /* one way, in one process */
+    uint32_t process;
+    struct sonde_comm_end from, to;
+    uint32_t kind;       /* enum sonde_comm_kind */
+};
+
+struct sonde_comm_sum {
+    uint64_t operations, bytes;
+    uint64_t timed, ns;  /* of the operations: those with device times, and these added up */
+};
+
+struct sonde_comm_line { /* what one line of the user's asked for */
+    struct sonde_comm_pair pair;
+    uint32_t node;       /* tree node of the line's frame, in the first of its call paths; 0 unknown */
+    struct sonde_comm_sum sum;
+};
+
+struct sonde_comm_object { /* objects of one kind that one place allocated, in one memory */
+    struct sonde_comm_pair pair;
+    uint32_t kind;       /* enum sonde_object_kind; NONE: the copy named none */
+    uint32_t node;       /* tree node of the user's frame that allocated; 0 unknown */
+    struct sonde_comm_end owner;
+    struct sonde_comm_sum sum;
+};
+
+struct sonde_comm_way { /* one pair */
+    struct sonde_comm_pair pair;
+    struct sonde_comm_sum sum;
+};
+
+struct sonde_comm { /* ready when zeroed; each list adds up to `all`, most bytes first */
+    struct sonde_comm_sum all;
+    struct sonde_comm_sum unknown;      /* of all: at least one end is not known */
+    SONDE_VECTOR(struct sonde_comm_way) pairs;
+    SONDE_VECTOR(struct sonde_comm_way) matrix; /* the same of all kinds, and, where no end is a device, of all processes: its kind
+                                                 * is COPY then, its process the first */
+    SONDE_VECTOR(struct sonde_comm_line) lines;
+    SONDE_VECTOR(struct sonde_comm_object) objects;
+    uint32_t untraced;                  /* processes of which the profile alone is known */
+};
+
+struct sonde_comm_config { /* zeroed: the whole run */
+    uint64_t from_ns, to_ns; /* operations that begin in [from, to), by the wall clock, as sonde_run_range has it; to_ns 0: no end.
+                              * Those without times count where their API call was entered. What has no trace is left out, but of
+                              * the whole run */
+    struct sonde_progress *progress; /* in rows; may be NULL */
+};
+
+/* 0, or a negative error of reading; fini in either case. */
+int sonde_comm_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde_comm_config *config,
+                       struct sonde_comm *out);
+void sonde_comm_fini(struct sonde_comm *comm);
+
+/* The ends of an operation of `kind` on a queue of `device`, by what the runtime said of it (`work`; NULL: nothing).
+ * False: it moves nothing from here to there. */
+bool sonde_comm_ends(uint32_t kind, const struct sonde_row_work *work, uint32_t device, struct sonde_comm_end *from,
+                     struct sonde_comm_end *to);
+bool sonde_comm_end_equal(struct sonde_comm_end a, struct sonde_comm_end b);
+
+#endif

@@ -1,0 +1,450 @@
+/* comm.c - the view `comm`: which device, or the host, sent how many bytes to which, through which line and data object.
+ *
+ * docs/communication.md says how each number is computed, and what is not there yet.
+ */
+#include "analyze/answers/comm/comm.h"
+
+#include <string.h>
+
+#include "analyze/answers/summary/caveats.h"
+#include "analyze/model/recorded.h"
+#include "base/number.h"
+#include "groups.h"
+#include "names.h"
+#include "view.h"
+
+enum {
+    MATRIX_MOST = 8,  /* ends that people see in a matrix */
+    TOP = 10,         /* lines, objects below it */
+};
+
+/* ---- columns -------------------------------------------------------------------------- */
+
+static const struct sonde_view_column pair_columns[] = {
+    {"from", NULL, SONDE_CELL_KEY, 0, 0, "where the bytes were: number of the device, from 0, or host; null: unknown"},
+    {"to", NULL, SONDE_CELL_KEY, 0, 0, "where they went, likewise"},
+    {"from_name", "From", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "where the bytes were: number and name of the device, and its process if there are several"},
+    {"to_name", "to", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "where they went"},
+    {"kind", "kind", SONDE_CELL_TEXT, 0, 1, "copy; or migration: a data object, which may have been there already"},
+    {"operations", "operations", SONDE_CELL_COUNT, 0, 0, "number of operations"},
+    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved, each counted once"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 3, "bytes as % of those of all rows"},
+    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are counts, not estimates from samples"},
+    {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "operations with valid times"},
+    {"total_ns", "time", SONDE_CELL_TIME, 0, 2, "sum of their durations on the device"},
+    {"bytes_per_s", NULL, SONDE_CELL_NUMBER, 0, 0, "bytes per second of that time; null: an operation has no times", .unit = "bytes/s"},
+    {NULL, "GB/s", SONDE_CELL_NUMBER, 0, 0, "10^9 bytes per second of that time; unknown if an operation has no times", .unit = "GB/s"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process whose devices they are; null: of several"},
+};
+static const struct sonde_view_columns pairs = SONDE_VIEW_COLUMNS("pairs", pair_columns);
+static const struct sonde_view_columns matrix = SONDE_VIEW_COLUMNS("matrix", pair_columns);
+
+static const struct sonde_view_column line_columns[] = {
+    {NULL, "Line", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "nearest frames of user code that asked for it, innermost first"},
+    {"function", NULL, SONDE_CELL_TEXT, 0, 0, "function of the nearest frame of user code"},
+    {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file"},
+    {"line", NULL, SONDE_CELL_ID, 0, 0, "source line"},
+    {"kernel", NULL, SONDE_CELL_TEXT, 0, 0, "kernel whose access it was; null: none, it was a copy"},
+    {"from", NULL, SONDE_CELL_KEY, 0, 0, "where the bytes were: number of the device, from 0, or host; null: unknown"},
+    {"to", NULL, SONDE_CELL_KEY, 0, 0, "where they went, likewise"},
+    {NULL, "way", SONDE_CELL_TEXT, 0, 0, "from where to where: numbers of devices, or host"},
+    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "copy or migration"},
+    {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations"},
+    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
+    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are counts, not estimates from samples"},
+    {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "operations with valid times"},
+    {"total_ns", "time", SONDE_CELL_TIME, 0, 3, "sum of their durations on the device"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process"},
+    {"node", NULL, SONDE_CELL_ID, 0, 0, "one of its call paths, as root=#NUMBER takes it; null: unknown"},
+    {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of user code, innermost first", .of = &sonde_frames},
+};
+static const struct sonde_view_columns lines = SONDE_VIEW_COLUMNS("lines", line_columns);
+
+static const struct sonde_view_column object_columns[] = {
+    {"name", "Object", SONDE_CELL_TEXT, 0, 0, "kind of data object: buffer, image, device; null: the copy named none that is known"},
+    {"site", "allocated by", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "calling context of the allocation, innermost frame first"},
+    {"owner", NULL, SONDE_CELL_KEY, 0, 0, "where it lies: number of the device, from 0, or host; null: unknown, or on whichever uses it"},
+    {"from", NULL, SONDE_CELL_KEY, 0, 0, "where the bytes were: number of the device, from 0, or host; null: unknown"},
+    {"to", NULL, SONDE_CELL_KEY, 0, 0, "where they went, likewise"},
+    {NULL, "way", SONDE_CELL_TEXT, 0, 0, "from where to where: numbers of devices, or host"},
+    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "copy or migration"},
+    {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations"},
+    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
+    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are counts, not estimates from samples"},
+    {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "operations with valid times"},
+    {"total_ns", "time", SONDE_CELL_TIME, 0, 3, "sum of their durations on the device"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process"},
+    {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of user code that allocated it, innermost first", .of = &sonde_frames},
+};
+static const struct sonde_view_columns objects = SONDE_VIEW_COLUMNS("objects", object_columns);
+
+static const struct sonde_view_column link_columns[] = {
+    {"link", NULL, SONDE_CELL_TEXT, 0, 0, "link"},
+    {"bytes_counted", NULL, SONDE_CELL_BYTES, 0, 0, "bytes that its counters saw"},
+    {"bytes_attributed", NULL, SONDE_CELL_BYTES, 0, 0, "of these, bytes of the pairs"},
+};
+static const struct sonde_view_columns links = SONDE_VIEW_COLUMNS("links", link_columns);
+
+static const struct sonde_view_column columns[] = {
+    {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "copies and migrations"},
+    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
+    {"unknown_operations", NULL, SONDE_CELL_COUNT, 0, 0, "of these, operations of which an end is unknown"},
+    {"unknown_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
+    {"untraced", NULL, SONDE_CELL_COUNT, 0, 0, "processes recorded with --profile: of these no objects are known, and less of the ends"},
+    {"pairs", NULL, SONDE_CELL_LIST, 0, 0, "from, to and kind, most bytes first", .of = &pairs},
+    {"lines", NULL, SONDE_CELL_LIST, 0, 0, "the same by the line that asked, most bytes first", .of = &lines},
+    {"objects", NULL, SONDE_CELL_LIST, 0, 0, "the same by the place that allocated the data objects, most bytes first", .of = &objects},
+    {"links", NULL, SONDE_CELL_LIST, 0, 0, "links between devices; empty: nothing counts them yet", .of = &links},
+    {"matrix", NULL, SONDE_CELL_LIST, 0, 0, "pairs of all kinds together, most bytes first", .of = &matrix},
+};
+static const struct sonde_view_columns comm = SONDE_VIEW_COLUMNS("comm", columns);
+
+static const struct sonde_view_column grid_columns[] = {
+    {NULL, "From", SONDE_CELL_TEXT, 0, 0, "where the bytes were; a column for each device, and the host, has what went there"},
+    {NULL, "to …", SONDE_CELL_BYTES, 0, 0, "bytes that went there"},
+};
+static const struct sonde_view_columns grid = SONDE_VIEW_COLUMNS("grid", grid_columns);
+
+/* ---- ends -------------------------------------------------------------------------------- */
+
+/* "host", "1", or of several processes "rank 3: 1". */
+static void name_end(const struct sonde_query *q, struct sonde_text *out, uint32_t process, struct sonde_comm_end end)
+{
+    if (end.where == SONDE_COMM_DEVICE) {
+        sonde_name_process_begin(q, out, process);
+        sonde_text_format(out, "%u", end.device - 1);
+    } else {
+        sonde_text_add(out, end.where == SONDE_COMM_HOST ? "host" : "unknown");
+    }
+}
+
+static void key_cell(struct sonde_view_table *t, const struct sonde_query *q, uint32_t process, struct sonde_comm_end end)
+{
+    struct sonde_text name = {0};
+    if (end.where == SONDE_COMM_DEVICE && q->m->process_count < 2) {
+        sonde_cell_int(t, true, end.device - 1);
+        return;
+    }
+    if (end.where != SONDE_COMM_UNKNOWN)
+        name_end(q, &name, process, end);
+    sonde_cell_take(t, &name);
+}
+
+static void name_cell(struct sonde_view_table *t, const struct sonde_query *q, uint32_t process, struct sonde_comm_end end)
+{
+    struct sonde_text name = {0};
+    if (end.where == SONDE_COMM_DEVICE)
+        sonde_name_device(q, &name, process, end.device);
+    else
+        name_end(q, &name, process, end);
+    sonde_cell_take(t, &name);
+}
+
+static void way_cell(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm_pair *p)
+{
+    struct sonde_text text = {0};
+    name_end(q, &text, p->process, p->from);
+    sonde_text_add(&text, " → ");
+    name_end(q, &text, p->process, p->to);
+    sonde_cell_take(t, &text);
+}
+
+static const char *kind_name(uint32_t kind)
+{
+    return kind == SONDE_COMM_MIGRATION ? "migration" : "copy";
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static bool has_rate(const struct sonde_comm_sum *s)
+{
+    return s->ns > 0 && s->timed == s->operations;
+}
+
+static void pair_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm *c, const struct sonde_comm_way *way,
+                     bool several)
+{
+    const struct sonde_comm_pair *p = &way->pair;
+    const struct sonde_comm_sum *s = &way->sum;
+    const double rate = has_rate(s) ? (double)s->bytes / (double)s->ns : 0; /* bytes per ns, GB per s */
+    key_cell(t, q, p->process, p->from);
+    key_cell(t, q, p->process, p->to);
+    name_cell(t, q, p->process, p->from);
+    name_cell(t, q, p->process, p->to);
+    sonde_cell_text(t, kind_name(p->kind));
+    sonde_cell_int(t, true, s->operations);
+    sonde_cell_int(t, true, s->bytes);
+    sonde_cell_share(t, (double)s->bytes, (double)c->all.bytes);
+    sonde_cell_boolean(t, true);
+    sonde_cell_int(t, true, s->timed);
+    sonde_cell_int(t, s->timed > 0 || !s->operations, s->ns);
+    sonde_cell_real(t, has_rate(s), rate * 1e9);
+    sonde_cell_real(t, has_rate(s), rate);
+    sonde_cell_text(t, several ? NULL : q->m->processes[p->process].name);
+}
+
+/* From `operations` to `total_ns`, and the process. */
+static void sum_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm *c, const struct sonde_comm_pair *p,
+                      const struct sonde_comm_sum *s)
+{
+    sonde_cell_int(t, true, s->operations);
+    sonde_cell_int(t, true, s->bytes);
+    sonde_cell_share(t, (double)s->bytes, (double)c->all.bytes);
+    sonde_cell_boolean(t, true);
+    sonde_cell_int(t, true, s->timed);
+    sonde_cell_int(t, s->timed > 0, s->ns);
+    sonde_cell_text(t, q->m->processes[p->process].name);
+}
+
+static void line_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm *c, const struct sonde_comm_line *line)
+{
+    const struct sonde_cct_node *node = &q->profile->nodes.items[line->node];
+    const struct sonde_comm_pair *p = &line->pair;
+    sonde_cell_allocated_by(t, q, line->node);
+    sonde_cell_text(t, line->node ? node->name : NULL);
+    sonde_cell_text(t, line->node ? node->file : NULL);
+    sonde_cell_int(t, line->node && node->line, node->line);
+    sonde_cell_text(t, NULL);
+    key_cell(t, q, p->process, p->from);
+    key_cell(t, q, p->process, p->to);
+    way_cell(t, q, p);
+    sonde_cell_text(t, kind_name(p->kind));
+    sum_cells(t, q, c, p, &line->sum);
+    sonde_cell_int(t, line->node, line->node);
+    sonde_cell_frames(t, q, line->node);
+}
+
+static void object_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm *c,
+                       const struct sonde_comm_object *object)
+{
+    const struct sonde_comm_pair *p = &object->pair;
+    const bool known = object->kind != SONDE_OBJECT_NONE;
+    struct sonde_text site = {0};
+    if (known && object->node)
+        sonde_name_callers(q, &site, object->node, 2);
+    sonde_cell_text(t, known ? sonde_object_kind_name(object->kind) : NULL);
+    if (site.length)
+        sonde_cell_text(t, sonde_text_get(&site));
+    else
+        sonde_cell_unknown(t);
+    sonde_text_fini(&site);
+    key_cell(t, q, p->process, object->owner);
+    key_cell(t, q, p->process, p->from);
+    key_cell(t, q, p->process, p->to);
+    way_cell(t, q, p);
+    sonde_cell_text(t, kind_name(p->kind));
+    sum_cells(t, q, c, p, &object->sum);
+    sonde_cell_frames(t, q, object->node);
+}
+
+/* ---- for people ---------------------------------------------------------------------------- */
+
+struct end {
+    uint32_t process;
+    struct sonde_comm_end end;
+};
+struct ends {
+    struct end items[MATRIX_MOST];
+    size_t count;
+    bool too_many;
+};
+
+static bool end_is(const struct end *a, uint32_t process, struct sonde_comm_end end)
+{
+    return sonde_comm_end_equal(a->end, end) && (end.where != SONDE_COMM_DEVICE || a->process == process);
+}
+
+static size_t end_at(const struct ends *ends, uint32_t process, struct sonde_comm_end end)
+{
+    size_t i = 0;
+    while (i < ends->count && !end_is(&ends->items[i], process, end))
+        i++;
+    return i;
+}
+
+/* The host, then the devices, then the unknown. */
+static uint64_t order_of(const struct end *e)
+{
+    const uint64_t where = e->end.where == SONDE_COMM_UNKNOWN ? 3 : e->end.where;
+    return where << 62 | (uint64_t)(e->end.where == SONDE_COMM_DEVICE ? e->process : 0) << 32 | e->end.device;
+}
+
+static void add_end(struct ends *ends, uint32_t process, struct sonde_comm_end end)
+{
+    const struct end more = {process, end};
+    size_t at = ends->count;
+    if (end_at(ends, process, end) < ends->count)
+        return;
+    if (ends->count == MATRIX_MOST) {
+        ends->too_many = true;
+        return;
+    }
+    for (; at > 0 && order_of(&ends->items[at - 1]) > order_of(&more); at--)
+        ends->items[at] = ends->items[at - 1];
+    ends->items[at] = more;
+    ends->count++;
+}
+
+static const struct sonde_view_columns *grid_of(const struct sonde_query *q, const struct ends *ends, struct sonde_view_data *out)
+{
+    struct sonde_view_column items[1 + MATRIX_MOST] = {grid_columns[0]};
+    for (size_t i = 0; i < ends->count; i++) {
+        struct sonde_text title = {0};
+        sonde_text_add(&title, "to ");
+        name_end(q, &title, ends->items[i].process, ends->items[i].end);
+        items[1 + i] = grid_columns[1];
+        items[1 + i].title = sonde_arena_copy(&out->arena, sonde_text_get(&title), title.length);
+        sonde_text_fini(&title);
+        if (!items[1 + i].title)
+            return NULL;
+    }
+    return sonde_view_columns_copy(out, &grid, items, 1 + ends->count);
+}
+
+static int show_matrix(const struct sonde_query *q, const struct sonde_comm *c, struct sonde_view_data *out)
+{
+    struct ends ends = {.count = 0};
+    for (size_t i = 0; i < c->matrix.count; i++) {
+        const struct sonde_comm_pair *p = &c->matrix.items[i].pair;
+        add_end(&ends, p->process, p->from);
+        add_end(&ends, p->process, p->to);
+    }
+    if (ends.too_many) {
+        sonde_view_say(out, false, "More than %d devices: the matrix is in the viewer, and with --json.", (int)MATRIX_MOST);
+        return 0;
+    }
+    const struct sonde_view_columns *of = grid_of(q, &ends, out);
+    if (!of)
+        return SONDE_ENOMEM;
+    struct sonde_view_table *t = sonde_view_table(out, of);
+    for (size_t row = 0; row < ends.count; row++) {
+        uint64_t bytes[MATRIX_MOST] = {0};
+        for (size_t i = 0; i < c->matrix.count; i++) {
+            const struct sonde_comm_way *way = &c->matrix.items[i];
+            if (end_is(&ends.items[row], way->pair.process, way->pair.from))
+                bytes[end_at(&ends, way->pair.process, way->pair.to)] += way->sum.bytes;
+        }
+        name_cell(t, q, ends.items[row].process, ends.items[row].end);
+        for (size_t k = 0; k < ends.count; k++)
+            sonde_cell_int(t, true, bytes[k]);
+    }
+    sonde_view_show(out, t, false);
+    return 0;
+}
+
+/* Do devices of several processes stand here? */
+static bool several_have_devices(const struct sonde_comm *c)
+{
+    const struct sonde_comm_pair *first = NULL;
+    for (size_t i = 0; i < c->matrix.count; i++) {
+        const struct sonde_comm_pair *p = &c->matrix.items[i].pair;
+        if (!p->from.device && !p->to.device)
+            continue;
+        if (first && first->process != p->process)
+            return true;
+        first = p;
+    }
+    return false;
+}
+
+static void say_all(const struct sonde_comm *c, struct sonde_view_data *out)
+{
+    char count[SONDE_NUMBER_MAX], bytes[SONDE_NUMBER_MAX];
+    sonde_view_say(out, true, "%s operation%s, %s in total", sonde_number_count(count, c->all.operations), c->all.operations == 1 ? "" : "s",
+                   sonde_number_bytes(bytes, (double)c->all.bytes));
+    if (c->unknown.operations)
+        sonde_view_say(out, false, "unknown: the runtime does not say where one end of %s operation%s, with %s, lies (docs/communication.md).",
+                       sonde_number_count(count, c->unknown.operations), c->unknown.operations == 1 ? "" : "s",
+                       sonde_number_bytes(bytes, (double)c->unknown.bytes));
+    if (several_have_devices(c))
+        sonde_view_say(out, false, "Devices of different processes may be the same one: what would tell is not recorded.");
+    if (c->untraced)
+        sonde_view_say(out, false, "recorded with --profile: data objects are unknown, and so are ends of copies that differ within a call path.");
+}
+
+/* ---- the view --------------------------------------------------------------------------------- */
+
+/* How many of `all` rows of `what` are there; what people do not see, the view with --by has. */
+static size_t rows_of(const struct sonde_query *q, struct sonde_view_table *t, size_t all, const char *what)
+{
+    const bool brief = !q->complete && !q->comm.by && !q->limit_given;
+    const size_t most = brief ? TOP : sonde_query_rows(q, all), shown = most < all ? most : all;
+    t->left_out = all - shown;
+    t->left_out_view = what;
+    return shown;
+}
+
+static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct sonde_view_data *out)
+{
+    struct sonde_view_table *t = out->root = sonde_view_table(out, &comm);
+    const enum sonde_comm_by by = q->comm.by;
+    sonde_cell_int(t, true, c->all.operations);
+    sonde_cell_int(t, true, c->all.bytes);
+    sonde_cell_int(t, true, c->unknown.operations);
+    sonde_cell_int(t, true, c->unknown.bytes);
+    sonde_cell_int(t, true, c->untraced);
+    struct sonde_view_table *pair_table = sonde_cell_list(t), *line_table = sonde_cell_list(t), *object_table = sonde_cell_list(t);
+    sonde_cell_list(t);
+    struct sonde_view_table *matrix_table = sonde_cell_list(t);
+    const size_t pair_count = rows_of(q, pair_table, c->pairs.count, "comm --by pair");
+    const size_t line_count = rows_of(q, line_table, c->lines.count, "comm --by line");
+    const size_t object_count = rows_of(q, object_table, c->objects.count, "comm --by object");
+    for (size_t i = 0; i < pair_count; i++)
+        pair_row(pair_table, q, c, &c->pairs.items[i], false);
+    for (size_t i = 0; i < line_count; i++)
+        line_row(line_table, q, c, &c->lines.items[i]);
+    for (size_t i = 0; i < object_count; i++)
+        object_row(object_table, q, c, &c->objects.items[i]);
+    for (size_t i = 0; i < c->matrix.count; i++) {
+        const struct sonde_comm_pair *p = &c->matrix.items[i].pair;
+        pair_row(matrix_table, q, c, &c->matrix.items[i], !p->from.device && !p->to.device && q->m->process_count > 1);
+    }
+    if (!c->pairs.count) {
+        const bool part = q->range.from.given || q->range.to.given;
+        sonde_view_say(out, false, "no copy and no migration %s", part ? "began in this time" : "was recorded");
+        return 0;
+    }
+    const int rc = by ? 0 : show_matrix(q, c, out);
+    if (!by || by == SONDE_COMM_BY_PAIR)
+        sonde_view_show(out, pair_table, !by);
+    if (!by || by == SONDE_COMM_BY_LINE)
+        sonde_view_show(out, line_table, !by);
+    if (!by || by == SONDE_COMM_BY_OBJECT)
+        sonde_view_show(out, object_table, !by);
+    say_all(c, out);
+    return rc;
+}
+
+static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
+{
+    struct sonde_comm c = {0};
+    struct sonde_query_window window;
+    struct sonde_comm_config config = {0};
+    uint64_t begin_ns, end_ns;
+    int rc = sonde_query_window(q, true, &window, diag);
+    if (rc)
+        return rc;
+    sonde_run_range(q->m, &begin_ns, &end_ns);
+    config.from_ns = q->range.from.given ? begin_ns + window.from_ns : 0;
+    config.to_ns = q->range.to.given ? begin_ns + window.to_ns : 0; /* what began last may begin at the end */
+    config.progress = sonde_query_begin(q, "reading the trace");
+    rc = sonde_comm_compute(q->m, q->profile, &config, &c);
+    sonde_query_end(q, config.progress);
+    rc = rc ? rc : fill(q, &c, out);
+    sonde_comm_fini(&c);
+    return rc ? sonde_diag_set(diag, rc, q->path, "cannot read the trace of") : 0;
+}
+
+const struct sonde_view sonde_view_comm = {
+    .name = "comm",
+    .summary = "communication: bytes from device to device and host, by line and data object",
+    .description = "Copies and migrations by where they come from and where they go: a matrix of devices, then pairs, the lines that asked, and the data objects.",
+    .single = true,
+    .tables = (const struct sonde_view_columns *const[]){&comm, &grid, NULL},
+    .options = (const char *const[]){"by", "from", "to", NULL},
+    .caveats = SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON | SONDE_CAVEAT_PAUSES,
+    .needs_operations = true,
+    .make = make,
+};

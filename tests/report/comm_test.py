@@ -1,0 +1,179 @@
+"""comm_test.py - `sonde report DIR comm` of tests/programs/directions.c, recorded here on two devices of PoCL: every number
+follows from its source. What no OpenCL program can show is made by tests/cli/live.py.
+"""
+import os
+import re
+
+from views import PROGRAMS, Case, columns  # first: it knows where the next are
+import cli
+import live
+
+PROGRAM = os.path.join(PROGRAMS, "directions")
+SIZE = 4096  # its BYTES
+# (from, to, kind) -> operations, SIZE. None is unknown.
+PAIRS = {
+    ("host", 0, "copy"): (3, 3),
+    ("host", 1, "copy"): (3, 2 + 4 + 2),    # written, written in another context, replaced in a map
+    (0, 0, "copy"): (2, 1 + 2),
+    (1, 1, "copy"): (3, 3),
+    (0, "host", "copy"): (3, 4 + 1 + 5),    # read, and mapped to be read: a buffer, shared virtual memory
+    (1, "host", "copy"): (2, 2),
+    (None, 0, "migration"): (2, 8),         # one of them without contents
+    (None, 1, "migration"): (1, 4),
+    (None, "host", "migration"): (1, 4),
+    (None, None, "copy"): (1 + 3 + 1, 3),   # mapped to be read and written; and what was mapped is given back
+}
+# The same of functions, and of what they sent.
+LINES = {
+    ("to_devices", "host", 0): (3, 3),
+    ("to_devices", "host", 1): (1, 2),
+    ("across", 0, "host"): (1, 4),
+    ("across", "host", 1): (1, 4),
+    ("from_device", 1, "host"): (2, 2),
+    ("migrate", None, "host"): (1, 4),
+}
+OBJECTS = {
+    ("svm", "map_shared", 0, "host"): (1, 5),
+    ("buffer", "across", "host", 1): (1, 4),
+    ("buffer", "main", "host", 0): (3, 3),
+    (None, None, None, 0): (1, 8),  # two at once: the operation names none
+}
+
+
+def by(rows, key):
+    found = {}
+    for row in rows:
+        operations, size = found.get(key(row), (0, 0))
+        found[key(row)] = operations + row["operations"], size + row["bytes"] / SIZE
+    return found
+
+
+def allocator(row):
+    """The function that asked `make` for it."""
+    names = [frame["name"] for frame in row["frames"]]
+    return (names + [None])[names[:1] == ["make"]]
+
+
+class Comm(Case):
+    def comm(self, *options):
+        path = self.record(PROGRAM, options=options)
+        return path, self.json(path, "comm")
+
+    def test_known(self):
+        path, value = self.comm()
+        way = lambda row: (row["from"], row["to"])
+        self.assertEqual(by(value["pairs"], lambda row: (*way(row), row["kind"])), PAIRS)
+        self.assertEqual(by(value["matrix"], way), {key[:2]: sums for key, sums in PAIRS.items()})
+        lines = by(value["lines"], lambda row: (row["function"], *way(row)))
+        objects = by(value["objects"], lambda row: (row["name"], allocator(row), *way(row)))
+        self.assertEqual({key: lines.get(key) for key in LINES}, LINES)
+        self.assertEqual({key: objects.get(key) for key in OBJECTS}, OBJECTS)
+        self.assertEqual(value["links"], [])
+        self.assertEqual(value["unknown_operations"], 9)
+        self.assertTrue(all(row["exact"] for name in ("pairs", "lines", "objects") for row in value[name]))
+        self.assertTrue(all(row["file"].endswith("directions.c") and row["line"] and row["kernel"] is None for row in value["lines"]))
+
+    def test_owner(self):
+        """Of contexts of one device, where an object lies is known."""
+        _, value = self.comm()
+        owners = {(row["name"], allocator(row)): row["owner"] for row in value["objects"]}
+        self.assertEqual(owners["buffer", "across"], 1)
+        self.assertIsNone(owners["buffer", "main"])
+
+    def test_text(self):
+        path, value = self.comm()
+        text = self.ok("report", path, "comm").out
+        head = re.search(r"(?m)^From +to host +to 0 +to 1 +to unknown$", text)
+        self.assertTrue(head, text)
+        self.assertRegex(text, r"(?m)^host +0 B +12\.3 kB +32\.8 kB +0 B$")
+        self.assertRegex(text, r"(?m)^across\(\) directions\.c:\d+ ← main\(\) +host → 1 +1 +16\.4 kB")
+        self.assertRegex(text, r"(?m)^svm +map_shared\(\) .* 0 → host ")
+        self.assertIn("25 operations, 197 kB in total", text)
+        self.assertIn("one end of 9 operations, with 77.8 kB", text)
+        for by_what, first in ("pair", "From"), ("line", "Line"), ("object", "Object"):
+            alone = self.ok("report", path, "comm", "--by", by_what, "--limit", "0").out.splitlines()
+            self.assertTrue(alone[0].startswith(first), alone)
+            self.assertEqual(alone.index(""), 1 + len(value[by_what + "s"]))
+        self.assertTrue(all(columns(line) <= 100 for line in text.splitlines()))
+
+    def test_wrong_questions(self):
+        path, _ = self.comm()
+        for view, what in ("comm", "function"), ("profile", "pair"):
+            self.assertIn(f"not '{what}'", self.fails("report", path, view, "--by", what, status=2).err)
+
+    def test_window(self):
+        path, value = self.comm()
+        parts = [self.json(path, "comm", *window) for window in (("--to", "60%"), ("--from", "60%"))]
+        for name in "operations", "bytes":
+            self.assertEqual(sum(part[name] for part in parts), value[name])
+        self.assertIn("the time window is empty", self.fails("report", path, "comm", "--from", "9s", "--to", "1s").err)
+
+    def test_profile_only(self):
+        """The same without a trace: only what is in no profile is missing."""
+        _, value = self.comm("--profile")
+        found = by(value["pairs"], lambda row: (row["from"], row["to"], row["kind"]))
+        self.assertEqual(found, PAIRS)
+        self.assertEqual(value["untraced"], 1)
+        self.assertEqual({row["name"] for row in value["objects"]}, {None})
+
+
+class Made(Case):
+    """Peer copies of CUDA, by several processes."""
+
+    def ring(self, path, rank, ranks, devices=2, times=8):
+        """Each device sends its array to the next, `times` times; the first of them is filled by the host."""
+        p = live.Process(f"node-{4711 + rank}-1", 4711 + rank)
+        p.rank = (rank + 1, rank + 1, ranks) if ranks > 1 else (0, 0, 0)
+        gpus = [p.device("GPU") for _ in range(devices)]
+        thread, queues = p.thread(4711 + rank), [p.queue(gpu) for gpu in gpus]
+        main = p.node(0, p.frame(live.PYTHON, p.python("ring", "/home/user/ring.py", 7)))
+        setup = p.node(0, p.frame(live.PYTHON, p.python("setup", "/home/user/ring.py", 3)))
+        arrays = [p.object(5, p.node(setup, p.frame(live.API, offset=2, name="cuMemAlloc")), 1000, p.start_ns, device=gpu) for gpu in gpus]
+        at = p.start_ns + 10**6
+        p.enqueue(thread, queues[0], "cuMemcpyHtoD", main, "write", at, at + 10, at + 500, at + 600, size=500, obj=arrays[0],
+                  work=p.work(source="pageable", target="device"))
+        for i in range(times):
+            for k, gpu in enumerate(gpus):
+                to, at = gpus[(k + 1) % devices], at + 10**4
+                p.enqueue(thread, queues[k], "cuMemcpyPeerAsync", main, "peer_copy", at, at + 10, at + 500, at + 1500, size=1000,
+                          obj=arrays[k], work=p.work(source="device", target="device", devices=(gpu, to)))
+        p.write(path)
+
+    def test_ring(self):
+        """Only neighbours, and each way as often as it was sent."""
+        path = self.path("ring.sonde")
+        live.write_manifest(path, ["ring.py"])
+        self.ring(path, 0, 1, devices=4)
+        value = self.json(path, "comm")
+        found = by(value["pairs"], lambda row: (row["from"], row["to"]))
+        self.assertEqual(found, {("host", 0): (1, 500 / SIZE), **{(k, (k + 1) % 4): (8, 8000 / SIZE) for k in range(4)}})
+        sent = {(row["name"], row["owner"], row["from"], row["to"], row["bytes"]) for row in value["objects"] if row["from"] != "host"}
+        self.assertEqual(sent, {("device", k, k, (k + 1) % 4, 8000) for k in range(4)})
+        self.assertTrue(all(row["site"].startswith("setup() ring.py") for row in value["objects"]))
+        self.assertEqual(value["unknown_operations"], 0)
+        self.assertNotIn("may be the same one", self.ok("report", path, "comm").out)
+        resent = [a for a in self.json(path, "advice")["advice"] if a["rule"] == "resent_objects"]
+        self.assertEqual({(a["device"], a["count"], a["saving_ns"]) for a in resent}, {(k, 8, 7000) for k in range(4)})
+
+    def test_ranks(self):
+        path = self.path("ranks.sonde")
+        live.write_manifest(path, ["ring.py"])
+        for rank in range(2):
+            self.ring(path, rank, 2, times=3)
+        value = self.json(path, "comm")
+        found = by(value["pairs"], lambda row: (row["from"], row["to"], row["process"]))
+        expected = {}
+        for rank in range(2):
+            process = f"node-{4711 + rank}-1"
+            expected["host", f"rank {rank}: 0", process] = 1, 500 / SIZE
+            expected[f"rank {rank}: 0", f"rank {rank}: 1", process] = 3, 3000 / SIZE
+            expected[f"rank {rank}: 1", f"rank {rank}: 0", process] = 3, 3000 / SIZE
+        self.assertEqual(found, expected)
+        text = self.ok("report", path, "comm").out
+        self.assertRegex(text, r"(?m)^From +to host +to rank 0: 0 +to rank 0: 1 +to rank 1: 0 +to rank 1: 1$")
+        self.assertRegex(text, r"(?m)^ring\(\) ring\.py:\d+ +rank 1: 0 → rank 1: 1 +3 +3\.00 kB")
+        self.assertIn("Devices of different processes may be the same one", text)
+        self.assertFalse([a for a in self.json(path, "advice")["advice"] if a["rule"] == "resent_objects"])
+
+
+cli.main()
