@@ -256,6 +256,22 @@ def check_peers(m):
     yield equal("devices of the kernels", len(devices), 2)
 
 
+def pairs(m):
+    """(from, to, kind) -> operations, bytes of the view comm, which counts exactly."""
+    return {(p["from"], p["to"], p["kind"]): (p["operations"], p["bytes"]) for p in m.view("comm")["pairs"] if p["exact"]}
+
+
+def check_peer_pairs(m):
+    yield equal("pairs: operations and bytes", pairs(m), {(0, 1, "copy"): (13, 22 * MIB), (1, 0, "copy"): (5, 5 * MIB), (1, "host", "copy"): (1, 4 * MIB)})
+
+
+def check_between(m):
+    ways = ["peer", "peer-async", "default", "device-to-device", "async", "2d", "2d-async", "3d-peer", "3d-peer-async", "driver", "driver-unified", "graph"]
+    yield equal("pairs: operations and bytes", pairs(m), {(0, 1, "copy"): (len(ways), 256 * len(ways)), (1, "host", "copy"): (1, 256)})
+    lines = {line["line"]: (line["from"], line["to"], line["operations"], line["bytes"]) for line in m.view("comm")["lines"] if line["to"] == 1}
+    yield equal("lines: one transfer of 256 bytes each", lines, {marked_line(source("between"), way): (0, 1, 1, 256) for way in ways})
+
+
 def check_batch(m):
     found = m.operations().get("host_copy", 0)
     yield "copies from host to host: each, or none where the driver's thread makes them", found in (0, 5), str(found)
@@ -778,7 +794,8 @@ CASES = [
          {"write": (2, 8192), "read": (3, 12288), "copy": (1, 1024), "fill": (1, 4096)},
          [check_waits(*WAITS), check_waited, check_default_stream, check_uses, known.check_long_kernel]),
     Case("peers", ["{bin}/peers"], {"pull": 50}, {"peer_copy": (18, 27 * MIB), "fill": (1, 4 * MIB), "read": (1, 4 * MIB)},
-         [check_peers, known.check_communication], gpus=2),
+         [check_peers, check_peer_pairs, known.check_communication], gpus=2),
+    Case("between", ["{bin}/between"], checks=[check_between], gpus=2),
     Case("think", ["{bin}/think"], {"work": 20}, {"fill": (1, 4), "read": (1, 4)}, [known.check_thinking, known.check_one_lane]),
     Case("graphs", ["{bin}/graphs"], checks=[check_graphs], **GRAPHS),
     Case("graphs-whole", ["{bin}/graphs"], {}, {"fill": (1, 4096), "read": (2, 8)}, [

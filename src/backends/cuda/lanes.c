@@ -12,6 +12,7 @@
 
 static struct sonde_lock making;
 static struct sonde_cuda_device devices[SONDE_CUDA_DEVICES_MAX];
+static uint32_t numbers[SONDE_CUDA_DEVICES_MAX]; /* under `making`; [ordinal]: the device's row, 0 none yet */
 static struct sonde_shared_map lanes;   /* context << 32 | stream -> lane */
 static struct sonde_shared_map handles; /* context and CUstream -> stream */
 static struct sonde_shared_map owners;  /* context -> device << 32 | default stream + 1 */
@@ -73,6 +74,7 @@ static uint32_t make_device(struct sonde_cuda_device *d, uint32_t ordinal)
                                                         .compute_units = (uint32_t)d->multiprocessors});
 }
 
+/* Devices are numbered as CUDA numbers them, whichever the program uses first: those below it have rows, too. */
 struct sonde_cuda_device *sonde__cuda_device(uint32_t ordinal)
 {
     if (ordinal >= SONDE_CUDA_DEVICES_MAX)
@@ -82,8 +84,10 @@ struct sonde_cuda_device *sonde__cuda_device(uint32_t ordinal)
         return d;
     sonde__cuda_quiet(true);
     sonde__lock(&making);
-    if (!atomic_load_explicit(&d->id, memory_order_relaxed))
-        atomic_store_explicit(&d->id, make_device(d, ordinal), memory_order_release);
+    for (uint32_t i = 0; i <= ordinal; i++)
+        if (!numbers[i])
+            numbers[i] = make_device(&devices[i], i);
+    atomic_store_explicit(&d->id, numbers[ordinal], memory_order_release);
     sonde__unlock(&making);
     sonde__cuda_quiet(false);
     return atomic_load_explicit(&d->id, memory_order_relaxed) ? d : NULL;

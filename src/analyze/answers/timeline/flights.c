@@ -250,7 +250,7 @@ static int fill_part(void *user, uint32_t task)
             break;
         for (; done < steps->count && steps->items[done].from < first << filling->level; done++)
             value += steps->items[done].to;
-        sonde__steps_fill(steps->items + done, steps->count - done, value, first << filling->level, filling->level, k == SONDE__DEVICE_BUSY,
+        sonde__steps_fill(steps->count ? steps->items + done : NULL, steps->count - done, value, first << filling->level, filling->level, k == SONDE__DEVICE_BUSY,
                           filling->out[k] + (first - filling->first), (size_t)(last - first + 1));
     }
     for (int k = 0; k < SONDE__FLIGHT_SERIES; k++)

@@ -165,6 +165,19 @@ static void the_current_device_is_asked_for_unseen(void **state)
     assert_int_equal(noted.calls, 0);
 }
 
+static void devices_are_numbered_as_cuda_numbers_them(void **state)
+{
+    (void)state;
+    const uint32_t sixth = atomic_load(&sonde__cuda_device(5)->id), fourth = atomic_load(&sonde__cuda_device(3)->id);
+    assert_int_equal(sixth, fourth + 2);
+    assert_int_equal(atomic_load(&sonde__cuda_device(6)->id), sixth + 1);
+    assert_true(atomic_load(&sonde__cuda_device(0)->id) < fourth);
+    uint32_t at = 0, used = 0; /* one that no context was on is not asked for its clock */
+    for (const struct sonde_cuda_device *d; (d = sonde__cuda_device_next(&at));)
+        used += d == sonde__cuda_device(3) || atomic_load(&d->id) == fourth + 1;
+    assert_int_equal(used, 1);
+}
+
 /* ---- graphs -------------------------------------------------------------------------------- */
 
 static void node_event(CUpti_CallbackId id, uintptr_t node, uintptr_t original)
@@ -255,6 +268,7 @@ int main(void)
         TEST(a_stream_handle_used_again_is_another_stream),
         TEST(lanes_say_how_they_stand_to_the_default_stream),
         TEST(the_current_device_is_asked_for_unseen),
+        TEST(devices_are_numbered_as_cuda_numbers_them),
         TEST(captured_launches_make_nodes_and_no_work),
         TEST(allocations_become_objects_until_freed),
         TEST(correlation_ids_wrap),
