@@ -129,6 +129,7 @@ export function TimelinePage() {
     const { t0, t1 } = options;
     if (t0 === undefined || t1 === undefined || `${t0}/${t1}` === written.current || !(Number(t1) > Number(t0))) return;
     written.current = `${t0}/${t1}`;
+    clearTimeout(timer.current); /* where the page was before is not to be written over it */
     stage.current?.look({ from: Number(t0), to: Number(t1) });
   }, [options.t0, options.t1]);
   useEffect(() => {
