@@ -115,7 +115,7 @@ export async function looksOf(browser, png) {
   }
 }
 
-const WIDTH = 64, HEIGHT = 40;
+const WIDTH = 32, HEIGHT = 20;
 
 /** How far two such small pictures are apart: 0, the same, to 1, black and white; and the share of their pixels that are far apart. */
 export function differenceOf(a, b) {

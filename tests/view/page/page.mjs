@@ -236,7 +236,7 @@ class Tour {
     await this.open(`${this.base}#/timeline?panel=blame&from=${from}&to=${to}&depth=1`);
     await this.blamePanel("at a depth", { from, to }, "--depth", "1");
     await this.open(`${this.base}#/timeline?panel=blame`);
-    const box = await this.page.locator("#tl-panel").boundingBox(), y = 500, [x0, x1] = [box.x - 500, box.x - 300];
+    const box = await this.page.locator(".tl-rest canvas").boundingBox(), y = box.y + 30, [x0, x1] = [box.x + 0.3 * box.width, box.x + 0.6 * box.width];
     await this.page.mouse.move(x0, y);
     await this.page.keyboard.down("Shift");
     await this.page.mouse.down();
@@ -410,7 +410,8 @@ class Tour {
   }
 
   async counters() {
-    await this.show("timeline");
+    await this.page.goto("about:blank");
+    await this.show("timeline"); // as it is at first
     const { header } = this.series("series="), run = this.asked("run"), memory = this.report("memory").spaces ?? [];
     const plots = await this.page.$$eval(".tl-track .u-over", (all) => all.map((one) => [one.getBoundingClientRect().left, one.getBoundingClientRect().right]));
     const [left, right] = await this.page.$eval(".tl-rest canvas", (one) => [one.getBoundingClientRect().left, one.getBoundingClientRect().right]);

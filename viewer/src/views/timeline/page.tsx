@@ -127,6 +127,11 @@ export function TimelinePage() {
   }, [theme.dark]);
   useEffect(() => {
     const { t0, t1 } = options;
+    if (t0 === undefined && t1 === undefined && written.current) { /* an address without a window is of the whole run */
+      written.current = "";
+      clearTimeout(timer.current);
+      stage.current?.look({ from: 0, to: Math.max(run.length_ns, 1) });
+    }
     if (t0 === undefined || t1 === undefined || `${t0}/${t1}` === written.current || !(Number(t1) > Number(t0))) return;
     written.current = `${t0}/${t1}`;
     clearTimeout(timer.current); /* where the page was before is not to be written over it */
