@@ -95,7 +95,7 @@ test("names are text", async () => {
 });
 
 test("a number opens a page; a view is chosen, sorted, and filtered in the address", async () => {
-  await press("7");
+  await press("8");
   expect(parseAddress(location.hash).page).toBe("tables");
   expect(texts(".views a")).toEqual(["kernels", "advice", "summary"]); /* hidden ones are not listed */
   const [, total] = all("thead button");
@@ -112,7 +112,7 @@ test("a number opens a page; a view is chosen, sorted, and filtered in the addre
 });
 
 test("options of a view are asked for, and an error stands beside them", async () => {
-  await press("7");
+  await press("8");
   const limit = root.querySelector<HTMLInputElement>(".options input[type=number]")!;
   limit.value = "0";
   await act(() => void limit.dispatchEvent(new Event("change", { bubbles: true })));
@@ -126,11 +126,11 @@ test("options of a view are asked for, and an error stands beside them", async (
 });
 
 test("what was set on a page is there again when it is opened again", async () => {
-  await press("7");
+  await press("8");
   await act(() => all("thead button")[1]!.click());
   await press("1");
   expect(location.hash).toBe("#/summary");
-  await press("7");
+  await press("8");
   expect(parseAddress(location.hash).options).toEqual({ "order.kernels": "0:1:desc" });
 });
 

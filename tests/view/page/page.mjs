@@ -341,6 +341,28 @@ class Tour {
     return null;
   }
 
+  /** A routine that a page names leads to the profile, and is highlighted by the name that it has everywhere. */
+  async named() {
+    const everywhere = async (what) => {
+      const lit = new URLSearchParams(new URL(this.page.url()).hash.split("?")[1]).get("routine");
+      check(`${what}: by its name everywhere`, lit !== null && this.asked(`find?text=${encodeURIComponent(lit)}&limit=1000`).hits.some(({ label }) => label === lit), lit);
+    };
+    await this.page.goto("about:blank");
+    await this.show("summary");
+    const place = this.page.locator('section[aria-label="Idle time"] tbody button').first(), name = plain(await place.innerText()).split("()")[0];
+    await place.click();
+    check("idle time: its place opens the profile", await this.becomes(() => new URL(this.page.url()).hash.startsWith("#/profile?")), this.page.url());
+    await this.watch.settled();
+    await everywhere(`idle time, ${name}`);
+    await this.page.goto("about:blank");
+    await this.show("critical");
+    const activity = this.report("critical")[0].things.find(({ category }) => category === "api" || category === "host").name;
+    await this.page.locator("main").getByRole("button", { name: activity }).first().click();
+    await this.becomes(() => /[?&]routine=/.test(this.page.url()));
+    await everywhere(`critical path, ${activity}`);
+    this.nothingWrong("routines by name");
+  }
+
   /** The critical path over the lanes: its switch draws it, and its longest step is named under the pointer. */
   async criticalPath() {
     const { header, columns } = columnsOf(ask(options.ask, this.path, "path").bytes), length = (i) => columns.end_ns[i] - columns.begin_ns[i];
@@ -619,6 +641,7 @@ async function tour(browser, axe, name, measurement) {
       await it.kernels();
       await it.dependencies();
       await it.criticalPath();
+      await it.named();
       await it.counters();
       await it.stepping();
     }

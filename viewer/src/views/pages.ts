@@ -27,6 +27,6 @@ export const PAGES: Page[] = [
   { name: "critical", title: "Critical path", key: "4", component: CriticalPage },
   { name: "memory", title: "Memory", key: "5", component: MemoryPage },
   { name: "values", title: "Values", key: "6", component: ValuesPage },
-  { name: "comm", title: "Communication", key: "8", component: CommPage },
-  { name: "tables", title: "Tables", key: "7", component: ReportPage },
+  { name: "comm", title: "Communication", key: "7", component: CommPage },
+  { name: "tables", title: "Tables", key: "8", component: ReportPage },
 ];

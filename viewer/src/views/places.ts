@@ -37,9 +37,17 @@ export function usePlaces() {
     if (hit) openHit(hit);
   }
 
+  /** A place as sentences say it: "clFinish in step() heat.c:88", "build() heat.c:20". */
+  async function openPlace(place: string): Promise<void> {
+    const routine = place.split(" in ")[0]!, name = routine.replace(/\(\).*$/, "");
+    const { hits } = await requests.json<Found>(request("find", null, { text: name, limit: 1000 }));
+    const hit = hits.find((one) => routine.startsWith(one.label)) ?? hits.find((one) => one.name === name);
+    if (hit) openHit(hit);
+  }
+
   async function openFrame(frame: ViewFrame): Promise<void> {
     if (frame.name) await openNamed(frame.name, frame.file);
   }
 
-  return { commandLink, openHit, openNamed, openFrame };
+  return { commandLink, openHit, openNamed, openPlace, openFrame };
 }

@@ -53,7 +53,12 @@ function OnePath({ path }: { path: CriticalPath }) {
   const thing = path.things.find((one) => thingKey(one) === address.options.thing) ?? null;
   const wanted = useMemo(() => (steps.state === "ready" && thing ? isOf(steps.value, thing) : null), [steps, thing]);
   const range = rangeOf(address);
-  const choose = (one: PathThing | null) => go({ thing: one && one !== thing ? thingKey(one) : null, routine: one && one !== thing ? one.name : null }, { replace: true });
+  const choose = (one: PathThing | null) => go(one && one !== thing ? { thing: thingKey(one), routine: labelOf(one) } : { thing: null, routine: null }, { replace: true });
+  /* As other pages call it, so that it is highlighted there. */
+  const labelOf = (one: PathThing) => {
+    const longest = steps.state === "ready" ? longestStep(steps.value, isOf(steps.value, one)) : -1;
+    return steps.state === "ready" && longest >= 0 ? (steps.value.header.strings[steps.value.label[longest]!] ?? null) : null;
+  };
   return (
     <>
       <div class="composition" role="img" aria-label={`Composition: ${parts.map((part) => `${categoryText(part.category)} ${formatShare(part.share)}`).join(", ")}`}>

@@ -59,7 +59,7 @@ export function TreeTable(props: TableProps) {
   }, [chosen, at >= 0]);
 
   const first = Math.max(Math.floor(seen.top / ROW) - 8, 0), last = Math.min(Math.ceil((seen.top + seen.height) / ROW) + 8, lines.length);
-  const template = `minmax(18rem, 60rem) repeat(${columns.length}, 7.6rem)`;
+  const template = `minmax(18rem, 60rem) repeat(${columns.length}, 8.6rem)`;
   const least = `${18 + 7.6 * columns.length}rem`;
   return (
     <div

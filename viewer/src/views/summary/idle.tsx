@@ -6,9 +6,13 @@ import { useShared } from "../context.js";
 import { Length } from "../parts/bar.jsx";
 import { Cut } from "../parts/cut.jsx";
 import { boxOf, ColumnWidths, widthsOf } from "../parts/table.jsx";
+import { usePlaces } from "../places.js";
+
+/** Of these the place is a routine. */
+const NAMED = ["host_code", "compiles", "memory", "api_calls", "waits"];
 
 export function IdleList({ table }: { table: TextTable }) {
-  const { address } = useShared(), widths = widthsOf(table);
+  const { address } = useShared(), { openPlace } = usePlaces(), widths = widthsOf(table);
   return (
     <section aria-label="Idle time">
       <div class="heading">
@@ -37,7 +41,15 @@ export function IdleList({ table }: { table: TextTable }) {
                   <td key={i} class={column.kind === "text" ? undefined : "number"}>
                     {column.kind === "share" && value !== null && value !== undefined && <Length share={value} />}
                     {kind && <span class={`swatch kind-${kind}`} />}
-                    {column.kind === "text" ? <Cut text={cell} /> : <span class="part-figure">{cell}</span>}
+                    {column.kind !== "text" ? (
+                      <span class="part-figure">{cell}</span>
+                    ) : cell && i === table.columns.length - 1 && NAMED.includes(kindOf(row.cells.find((one) => one && kindOf(one)) ?? "") ?? "") ? (
+                      <button type="button" class="link" onClick={() => void openPlace(cell).catch(() => undefined)}>
+                        <Cut text={cell} />
+                      </button>
+                    ) : (
+                      <Cut text={cell} />
+                    )}
                   </td>
                 );
               })}
