@@ -31,14 +31,19 @@ def row_of(values, type, size):
 
 
 class Values(Case):
-    def measure(self, *accesses):
-        """One launch whose kernel has these accesses: (object 0 or 1, values, type, size[, what was guessed])."""
+    def launched(self):
+        """A process with one launch, and its node."""
         p = live.Process("host-1-0", 1)
         device, thread = p.device("Test GPU"), p.thread(1)
         queue = p.queue(device)
         place = p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/main.py", 7)))
         start = p.start_ns + 1000 * US
         node = p.enqueue(thread, queue, "cuLaunchKernel", place, "kernel", start, start + US, start + 2 * US, start + 5 * US, name="work")
+        return p, node
+
+    def measure(self, *accesses):
+        """One launch whose kernel has these accesses: (object 0 or 1, values, type, size[, what was guessed])."""
+        p, node = self.launched()
         objects = [p.object(1, p.node(0, p.frame(live.PYTHON, p.python(name, "/home/user/main.py", 3))), 4096, p.start_ns) for name in ("first", "second")]
         for number, (which, values, type, size, *guess) in enumerate(accesses):
             p.access(node, objects[which], number, len(values), *row_of(values, type, size), type=type, size=size, file="/src/work.cu", line=10 + number,
@@ -164,12 +169,7 @@ class Values(Case):
 
     def counted(self, launches, asked=(), type=SIGNED, size=4):
         """What is told of one access of which these were counted, in turn: (elements, value, how many equal), in rows of its own each."""
-        p = live.Process("host-1-0", 1)
-        device, thread = p.device("Test GPU"), p.thread(1)
-        queue = p.queue(device)
-        place = p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/main.py", 7)))
-        start = p.start_ns + 1000 * US
-        node = p.enqueue(thread, queue, "cuLaunchKernel", place, "kernel", start, start + US, start + 2 * US, start + 5 * US, name="work")
+        p, node = self.launched()
         object = p.object(1, p.node(0, p.frame(live.PYTHON, p.python("first", "/home/user/main.py", 3))), 4096, p.start_ns)
         for elements, value, equal in launches:
             p.access(node, object, 0, elements, *row_of([0, 1 << 30, -1], type, size), type=type, size=size, file="/src/work.cu", line=10,
@@ -240,12 +240,7 @@ class Values(Case):
 
     def line_of(self, *lines, other=()):
         """The line of what a kernel wrote in two objects of one site, each of which was told to be written there: (file, line)."""
-        p = live.Process("host-1-0", 1)
-        device, thread = p.device("Test GPU"), p.thread(1)
-        queue = p.queue(device)
-        place = p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/main.py", 7)))
-        start = p.start_ns + 1000 * US
-        node = p.enqueue(thread, queue, "cuLaunchKernel", place, "kernel", start, start + US, start + 2 * US, start + 5 * US, name="work")
+        p, node = self.launched()
         sites = [p.node(0, p.frame(live.PYTHON, p.python(name, "/home/user/main.py", 3))) for name in ("first", "second")]
         objects = [p.object(1, site, 4096, p.start_ns) for site in (sites[0], sites[0], sites[1])]
         for written in objects:
@@ -267,12 +262,7 @@ class Values(Case):
 
     def elements_of(self, *accesses, own=0):
         """Bytes of the elements of which half are unchanged if they have 4 bytes, and none if they have 8; None: they were taken for 4."""
-        p = live.Process("host-1-0", 1)
-        device, thread = p.device("Test GPU"), p.thread(1)
-        queue = p.queue(device)
-        place = p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/main.py", 7)))
-        start = p.start_ns + 1000 * US
-        node = p.enqueue(thread, queue, "cuLaunchKernel", place, "kernel", start, start + US, start + 2 * US, start + 5 * US, name="work")
+        p, node = self.launched()
         site = p.node(0, p.frame(live.PYTHON, p.python("first", "/home/user/main.py", 3)))
         first, second = (p.object(1, site, 4096, p.start_ns) for _ in range(2))
         p.add("VALUE", node, second, 0, 0, own, 1, 4096, *[4096, 2048, 1024, 512], *[3000, 1200, 512, 0])

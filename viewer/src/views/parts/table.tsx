@@ -180,13 +180,33 @@ export function boxOf({ each, least }: Widths): { minWidth: string } | { width: 
   return each.includes(null) ? { minWidth: `${least}ch` } : { width: `${least}ch` };
 }
 
-export function ColumnWidths({ each }: { each: (number | null)[] }) {
+function ColumnWidths({ each }: { each: (number | null)[] }) {
   return (
     <colgroup>
       {each.map((width, i) => (
         <col key={i} style={width === null ? {} : { width: `${width}ch` }} />
       ))}
     </colgroup>
+  );
+}
+
+/** The head of a short table: titles that say what they mean, and cannot be sorted by. */
+export function BriefHead({ columns, widths }: { columns: Column[]; widths: (number | null)[] }) {
+  return (
+    <>
+      <ColumnWidths each={widths} />
+      <thead>
+        <tr>
+          {columns.map((column, i) => (
+            <th key={i} scope="col" class={isNumber(column) ? "number" : undefined}>
+              <span data-tip={column.definition ?? undefined} tabIndex={0}>
+                {column.title}
+              </span>
+            </th>
+          ))}
+        </tr>
+      </thead>
+    </>
   );
 }
 

@@ -1,11 +1,11 @@
 /* idle.tsx - what the devices were idle for, and where: the report's table, with the colours of the bars above it. */
 import { KINDS } from "../../model/report/summary.js";
-import type { TextTable } from "../../model/types.js";
+import type { TextRow, TextTable } from "../../model/types.js";
 import { formatAddress, changed, moved } from "../../model/address.js";
 import { useShared } from "../context.js";
 import { Length } from "../parts/bar.jsx";
 import { Cut } from "../parts/cut.jsx";
-import { boxOf, ColumnWidths, widthsOf } from "../parts/table.jsx";
+import { boxOf, BriefHead, widthsOf } from "../parts/table.jsx";
 import { usePlaces } from "../places.js";
 
 /** Of these the place is a routine. */
@@ -20,18 +20,7 @@ export function IdleList({ table }: { table: TextTable }) {
         <a href={formatAddress(changed(moved(address, "tables"), { view: "blame" }))}>Who to blame</a>
       </div>
       <table class="brief" style={boxOf(widths)}>
-        <ColumnWidths each={widths.each} />
-        <thead>
-          <tr>
-            {table.columns.map((column, i) => (
-              <th key={i} scope="col" class={column.kind === "text" ? undefined : "number"}>
-                <span data-tip={column.definition ?? undefined} tabIndex={0}>
-                  {column.title}
-                </span>
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <BriefHead columns={table.columns} widths={widths.each} />
         <tbody>
           {table.rows.map((row, r) => (
             <tr key={r} class={r > 0 && row.cells[0] !== null && table.name === "idle_of_devices" ? "group" : undefined}>
@@ -43,7 +32,7 @@ export function IdleList({ table }: { table: TextTable }) {
                     {kind && <span class={`swatch kind-${kind}`} />}
                     {column.kind !== "text" ? (
                       <span class="part-figure">{cell}</span>
-                    ) : cell && i === table.columns.length - 1 && NAMED.includes(kindOf(row.cells.find((one) => one && kindOf(one)) ?? "") ?? "") ? (
+                    ) : cell && i === table.columns.length - 1 && isNamed(row) ? (
                       <button type="button" class="link" onClick={() => void openPlace(cell).catch(() => undefined)}>
                         <Cut text={cell} />
                       </button>
@@ -59,6 +48,10 @@ export function IdleList({ table }: { table: TextTable }) {
       </table>
     </section>
   );
+}
+
+function isNamed(row: TextRow): boolean {
+  return row.cells.some((cell) => cell !== null && NAMED.includes(kindOf(cell) ?? ""));
 }
 
 function kindOf(words: string): string | null {

@@ -7,7 +7,7 @@ import type { Summary, TextTable, View } from "../../model/types.js";
 import { useShared } from "../context.js";
 import { Length } from "../parts/bar.jsx";
 import { Cut } from "../parts/cut.jsx";
-import { boxOf, ColumnWidths, widthsOf } from "../parts/table.jsx";
+import { boxOf, BriefHead, widthsOf } from "../parts/table.jsx";
 import { pageOf, usePlaces } from "../places.js";
 import { LeftOut } from "../tables/items.jsx";
 
@@ -29,18 +29,7 @@ export function Operations({ table, summary, view }: { table: TextTable; summary
         <LeftOut table={table} view={view} />
       </div>
       <table class="brief" style={boxOf(widths)}>
-        <ColumnWidths each={widths.each} />
-        <thead>
-          <tr>
-            {table.columns.map((column, i) => (
-              <th key={i} scope="col" class={isNumber(column) ? "number" : undefined}>
-                <span data-tip={column.definition ?? undefined} tabIndex={0}>
-                  {column.title}
-                </span>
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <BriefHead columns={table.columns} widths={widths.each} />
         <tbody>
           {table.rows.map((row, r) => (
             <tr key={r} class={routine && (kernels[r]?.label === routine || row.cells.some((cell) => speaksOf(cell, routine))) ? "marked" : undefined}>
