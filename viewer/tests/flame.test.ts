@@ -1,6 +1,7 @@
 /* flame.test.ts - the layout of icicles and flames against a brute-force sum. */
 import { describe, expect, it } from "vitest";
-import { boxAt, BOX_HEIGHT, escapeMarkup, flameHeight, flameSvg, layoutFlame, levelsOf, type FlameTree } from "../src/draw/flame.js";
+import { boxAt, BOX_HEIGHT, flameHeight, flameSvg, layoutFlame, levelsOf, type FlameTree } from "../src/draw/flame.js";
+import { escapeMarkup } from "../src/model/svg.js";
 import { csvOf } from "../src/draw/save.js";
 
 interface Made extends FlameTree {

@@ -29,3 +29,7 @@ export function lineColourOf(label: string, theme: Theme): string {
 export function inkOn(theme: Theme): string {
   return theme.dark ? "#ffffff" : "#101010";
 }
+
+/** Of pictures that are saved. */
+export const LIGHT_INKS = { paper: "#ffffff", ink: "#1b1b1f", line: "#d9d9e0" };
+export const DARK_INKS = { paper: "#16161a", ink: "#e8e8ee", line: "#3a3a44" };

@@ -1,6 +1,7 @@
 /* flame.ts - a tree as nested boxes: each as wide as its part of the box above it. Icicles hang from the top, flames stand on the bottom.
  * Knows nothing of profiles: a tree is numbers and labels. */
 import { fitCanvas, fitText } from "./canvas.js";
+import { escapeMarkup } from "../model/svg.js";
 import { colourOf, inkOn, type Theme } from "./colours.js";
 
 export interface FlameTree {
@@ -153,16 +154,4 @@ export function flameSvg(tree: FlameTree, boxes: readonly Box[], width: number, 
   }
   parts.push("</svg>");
   return parts.join("\n");
-}
-
-/** As text of XML; what XML cannot hold (control characters) becomes a space. */
-export function escapeMarkup(text: string): string {
-  const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-  return [...text]
-    .map((letter) => {
-      const code = letter.codePointAt(0)!;
-      if (code < 0x20 || code === 0x7f || (code >= 0xd800 && code <= 0xdfff) || code === 0xfffe || code === 0xffff) return " ";
-      return entities[letter] ?? letter;
-    })
-    .join("");
 }

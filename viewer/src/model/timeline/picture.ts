@@ -3,6 +3,7 @@ import type { Leaf, Row } from "./lanes.js";
 import { trackBox } from "./lanes.js";
 import { runsOf, stroke, Strokes, STEPS, Look } from "./strokes.js";
 import type { Segment } from "./tiles.js";
+import { escapeMarkup, round } from "../svg.js";
 import { axisOf, formatPoint, xAt, type Window } from "./window.js";
 
 export interface PictureOf {
@@ -91,14 +92,5 @@ function text(x: number, y: number, words: string, room: number, colour: string)
   const letters = Math.floor(room / LETTER);
   if (letters < 3) return "";
   const shown = words.length <= letters ? words : words.slice(0, letters - 1) + "…";
-  return `<text x="${round(x)}" y="${round(y)}" fill="${colour}">${escaped(shown)}</text>`;
-}
-
-function round(value: number): string {
-  return String(Math.round(value * 100) / 100);
-}
-
-/** Names of programs are text: also control characters, which XML does not have. */
-function escaped(words: string): string {
-  return words.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd").replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]!);
+  return `<text x="${round(x)}" y="${round(y)}" fill="${colour}">${escapeMarkup(shown)}</text>`;
 }

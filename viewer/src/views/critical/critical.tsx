@@ -6,7 +6,10 @@ import { categoryMeaning, categoryText, frameText, partsOf, savingOf, thingKey, 
 import { isOf, longestStep, stepsOf, type PathHeader, type Steps } from "../../model/path.js";
 import type { Text } from "../../model/types.js";
 import { formatCount, formatShare, formatTime } from "../../model/units.js";
+import { DARK_INKS, LIGHT_INKS } from "../../draw/colours.js";
 import { csvOf, saveText } from "../../draw/save.js";
+import { pathSvg } from "../../model/saved.js";
+import { PictureButtons } from "../parts/download.jsx";
 import { useLoaded, useShared, type Loaded } from "../context.js";
 import { Failure } from "../failure.jsx";
 import { SortTable, type SortColumn } from "../memory/sorttable.jsx";
@@ -77,6 +80,11 @@ function OnePath({ path }: { path: CriticalPath }) {
           ))}
       </ul>
       {steps.state === "ready" && <Strip steps={steps.value} length_ns={run.length_ns} wanted={wanted} theme={theme} range={range} onRange={(next) => go({ from: next?.from ?? null, to: next?.to ?? null }, { replace: true })} />}
+      {steps.state === "ready" && (
+        <p>
+          <PictureButtons name="critical" svg={() => pathSvg(steps.value, run.length_ns, 1200, 72, wanted, (category) => categoryColour(category, theme), theme.dark ? DARK_INKS : LIGHT_INKS)} />
+        </p>
+      )}
       {range && (
         <p>
           <button type="button" onClick={() => go({}, { page: "timeline" })}>

@@ -4,8 +4,10 @@ import { request } from "../../model/requests.js";
 import { colourKeys, holdersAt, pointAt, siteText, spaceText, type Memory, type MemorySite, type MemorySpace, type ObjectSite, type Objects } from "../../model/memory.js";
 import type { Text, View } from "../../model/types.js";
 import { formatBytes, formatCount, formatShare, formatTime } from "../../model/units.js";
-import { colourOf } from "../../draw/colours.js";
+import { colourOf, DARK_INKS, LIGHT_INKS } from "../../draw/colours.js";
 import { csvOf, saveText } from "../../draw/save.js";
+import { memorySvg } from "../../model/saved.js";
+import { PictureButtons } from "../parts/download.jsx";
 import { useLoaded, useShared } from "../context.js";
 import { Failure } from "../failure.jsx";
 import { MemoryChart, OTHERS } from "./chart.jsx";
@@ -94,6 +96,9 @@ function Space({ space }: { space: MemorySpace }) {
         ))}
       </dl>
       <MemoryChart space={space} keys={keys} theme={theme} at_ns={at} onChoose={(next) => go({ at: Math.round(next) }, { replace: true })} />
+      <p>
+        <PictureButtons name="memory" svg={() => memorySvg(space, 1000, 260, colour, labels, theme.dark ? DARK_INKS : LIGHT_INKS)} />
+      </p>
       <div class="memory-instant">
         <h2>{`${formatBytes(level)} held ${formatTime(at)} after the begin${atPeak ? ": the peak" : ""}`}</h2>
         {!atPeak && (

@@ -1,5 +1,7 @@
 /* download.tsx - buttons that save what is shown: a table as CSV, a picture as SVG or PNG. Nothing leaves the machine. */
-import { csvOf, save, saveText } from "../../draw/save.js";
+import { useState } from "preact/hooks";
+import { csvOf, savePicture, saveText } from "../../draw/save.js";
+import { Failure } from "../failure.jsx";
 
 /** A name for a file of what the program calls itself. */
 export function fileName(...words: string[]): string {
@@ -14,18 +16,22 @@ export function CsvButton({ name, rows }: { name: string; rows: () => (string | 
   );
 }
 
-export function SvgButton({ name, svg }: { name: string; svg: () => string }) {
+/** `svg`: the picture as it is now; null: there is none yet. */
+export function PictureButtons({ name, svg }: { name: string; svg: () => string | null }) {
+  const [problem, setProblem] = useState<Error | null>(null);
+  const saveAs = (kind: "svg" | "png") => {
+    const picture = svg();
+    setProblem(null);
+    if (picture) savePicture(name, picture, kind).catch(setProblem);
+  };
   return (
-    <button type="button" data-tip="Save this picture as SVG" onClick={() => saveText(`${fileName(name)}.svg`, svg(), "image/svg+xml")}>
-      SVG
-    </button>
-  );
-}
-
-export function PngButton({ name, canvas }: { name: string; canvas: () => HTMLCanvasElement | null }) {
-  return (
-    <button type="button" data-tip="Save this picture as PNG" onClick={() => canvas()?.toBlob((blob) => blob && save(`${fileName(name)}.png`, blob), "image/png")}>
-      PNG
-    </button>
+    <>
+      {(["svg", "png"] as const).map((kind) => (
+        <button key={kind} type="button" data-tip={`Save this picture as ${kind.toUpperCase()}`} onClick={() => saveAs(kind)}>
+          {kind.toUpperCase()}
+        </button>
+      ))}
+      {problem && <Failure error={problem} />}
+    </>
   );
 }

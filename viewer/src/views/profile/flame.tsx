@@ -1,12 +1,12 @@
 /* flame.tsx - the tree as an icicle or a flame: click goes into a frame, Backspace and the boxes above it lead out. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { boxAt, drawFlame, flameHeight, flameSvg, layoutFlame, type Box, type FlameLook, type FlameTree } from "../../draw/flame.js";
-import { save, saveText } from "../../draw/save.js";
 import { formatColumn, type Shown } from "../../model/profile/answer.js";
 import { figureCell, figureText, routineOf } from "../../model/profile/figures.js";
 import type { ProfileTree } from "../../model/profile/tree.js";
 import { formatShare } from "../../model/units.js";
 import { useShared } from "../context.js";
+import { PictureButtons } from "../parts/download.jsx";
 
 interface FlameProps {
   tree: ProfileTree;
@@ -117,14 +117,9 @@ export function FlamePicture(props: FlameProps) {
     act();
   };
 
-  const savePng = () => {
-    const whole = document.createElement("canvas"), most = Math.floor(16000 / (window.devicePixelRatio || 1));
-    drawFlame(whole, flame, boxes, { ...look(0, Math.min(height, most)), hover: null });
-    whole.toBlob((blob) => blob && save("profile.png", blob), "image/png");
-  };
-  const saveSvg = () => {
+  const svg = () => {
     const unit = tree.columns.find((one) => one.name === column.name)?.unit ?? null;
-    saveText("profile.svg", flameSvg(flame, boxes, size.width, upwards, theme, (row) => figureText(tree.figure(row, column), unit)), "image/svg+xml");
+    return flameSvg(flame, boxes, size.width, upwards, theme, (row) => figureText(tree.figure(row, column), unit));
   };
   const above = zoom > 0 ? tree.path(zoom).slice(0, -1) : [];
   return (
@@ -142,12 +137,7 @@ export function FlamePicture(props: FlameProps) {
           </>
         )}
         <span class="profile-space" />
-        <button type="button" onClick={savePng}>
-          PNG
-        </button>
-        <button type="button" onClick={saveSvg}>
-          SVG
-        </button>
+        <PictureButtons name="profile" svg={svg} />
       </div>
       <div class="flame-scroll" ref={scroller}>
         <div class="flame-space" style={{ height: `${Math.max(height, size.height)}px` }}>

@@ -16,10 +16,11 @@ import { formatPoint, type Window } from "../../model/timeline/window.js";
 import type { Hit } from "../../model/types.js";
 import { useShared } from "../context.js";
 import { Failure } from "../failure.jsx";
+import { PictureButtons } from "../parts/download.jsx";
 import { Costly } from "./costly.jsx";
 import { useDependencies } from "./dependencies.jsx";
 import { Details } from "./details.jsx";
-import { savePicture } from "./export.js";
+import { pictureOf } from "./export.js";
 import { Gutter } from "./gutter.jsx";
 import { isTyping, keyAction, type Action } from "./keys.js";
 import { Keys, Legend } from "./legend.jsx";
@@ -316,8 +317,7 @@ export function TimelinePage() {
         </span>
         <span class="tl-busy quiet" aria-hidden="true">{status.busy ? "reading …" : ""}</span>
         <span class="tl-buttons">
-          <button type="button" onClick={() => void savePicture(stage.current!, "svg").catch(setFailure)}>SVG</button>
-          <button type="button" onClick={() => void savePicture(stage.current!, "png").catch(setFailure)}>PNG</button>
+          <PictureButtons name="timeline" svg={() => stage.current && pictureOf(stage.current)} />
         </span>
       </div>
       {(failure ?? status.error ?? paths.error) && <Failure error={(failure ?? status.error ?? paths.error)!} />}

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { layOut, pathOf, shortened, type Layout } from "../../draw/graph.js";
-import { saveText } from "../../draw/save.js";
+import { PictureButtons } from "../parts/download.jsx";
 import { formatAddress } from "../../model/address.js";
 import { request } from "../../model/requests.js";
 import { formatBytes, formatCount, formatShare, formatTime } from "../../model/units.js";
@@ -61,14 +61,13 @@ function Drawing({ graph }: { graph: Values["graph"] }) {
   const layout = useMemo(() => layOut(drawn.vertices.map(boxOf), drawn.edges.map(lineOf)), [drawn]);
   const chosen = graph.vertices.find((v) => String(v.id) === address.options.shown);
   if (!graph.vertices.length) return <p class="quiet">No operation is known that used a data object.</p>;
-  const save = () => picture.current && saveText("values.svg", new XMLSerializer().serializeToString(picture.current), "image/svg+xml");
   return (
     <>
       <p class="values-options">
         <button type="button" aria-label="Smaller" onClick={() => setZoom(zoom / 1.25)}>−</button>
         <button type="button" aria-label="Larger" onClick={() => setZoom(zoom * 1.25)}>+</button>
         <button type="button" onClick={() => setZoom(1)}>100 %</button>
-        <button type="button" onClick={save}>Save as SVG</button>
+        <PictureButtons name="values" svg={() => picture.current && new XMLSerializer().serializeToString(picture.current)} />
         {REDUNDANCIES.map(({ name, text }) => (
           <span key={name} class="values-key"><i style={{ background: colourOf(name, theme) }} />{text}</span>
         ))}
