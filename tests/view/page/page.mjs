@@ -29,10 +29,11 @@ const { values: options, positionals } = parseArgs({
 });
 for (const name of ["sonde", "ask", "packages", "work"]) options[name] = path.resolve(options[name]);
 
-let failed = 0;
+const failures = [];
 function check(what, holds, detail = "") {
-  failed += !holds;
-  console.log(`${holds ? "ok  " : "FAIL"} ${what}${detail && !holds ? ` (${detail})` : ""}`);
+  const line = `${holds ? "ok  " : "FAIL"} ${what}${detail && !holds ? ` (${detail})` : ""}`;
+  if (!holds) failures.push(line);
+  console.log(line);
   return holds;
 }
 
@@ -406,7 +407,8 @@ class Tour {
     await this.page.mouse.move(left + x, y);
     let said;
     for (let i = 0; i < 50 && !said?.every(({ words }) => /^\d/.test(words)); i++) {
-      await this.page.waitForTimeout(100);
+      await this.page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))); // until then it says what was under the pointer before
+      await this.watch.settled();
       said = await inSight();
     }
     return { said, time: window.from + (x * (window.to - window.from)) / width, width };
@@ -683,7 +685,8 @@ async function main() {
   } finally {
     await browser.close();
   }
-  return failed ? 1 : 0;
+  if (failures.length) console.log(["\nwhat failed:", ...failures].join("\n")); // once more, at the end of a long list
+  return failures.length ? 1 : 0;
 }
 
 process.exitCode = await main();
