@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.abspath(os.environ.get("SONDE_BUILD", os.path.join(HERE, "../../build")))
 SONDE = os.path.join(BUILD, "bin", "sonde")
 SKIP = 77
+SANITIZED = os.environ.get("SANITIZED", "")  # address or thread: what this build is instrumented with
 
 # Applied in this order. What a run decides becomes a word; what must not change stays.
 NORMALIZE = [

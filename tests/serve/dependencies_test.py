@@ -129,7 +129,7 @@ class Dependencies(cli.Case):
     # ---- a program that is recorded now ------------------------------------------------------------------------------
 
     def recorded(self):
-        if os.environ.get("SANITIZED"):
+        if cli.SANITIZED:
             self.skipTest("a sanitized agent cannot be loaded into an ordinary program")
         if not os.path.exists(PROGRAM):
             self.skipTest("opencl-waits is not built here")
