@@ -50,17 +50,18 @@ MAY = {
     "export": "views analyze format base",
     "serve": "views analyze format base",
     "wasm": "serve views analyze format base",
-    "monitor": "format base",
+    "monitor": "analyze/symbols analyze/model format base",
     "cmds": "monitor serve export views analyze format base",
-    "cmds/record": "cmds analyze format base",
+    "cmds/monitor": "cmds monitor format base",
+    "cmds/top": "cmds/report cmds monitor views format base",
+    "cmds/record": "cmds monitor analyze format base",
     "cmds/report": "cmds views analyze format base",
     "cmds/view": "cmds serve export views analyze format base",
     "cmds/doctor": "cmds/record cmds analyze format base",
     "cmds/manual": "cmds/report cmds base",
 }
-# Rooms that are planned and stand empty: many ranks as one measurement; the counters of a node. Who makes one takes it from
-# here.
-PLANNED = {"analyze/job", "monitor"}
+# Rooms that are planned and stand empty: many ranks as one measurement. Who makes one takes it from here.
+PLANNED = {"analyze/job"}
 # A backend knows the agent by the backend ABI (which brings the kinds), what it may use inside a program, and nothing else.
 PUBLIC_FOR_BACKENDS = {"sonde/backend.h", "sonde/kinds.h"}
 # What runs inside somebody's program has its locks and its memory from src/guest.

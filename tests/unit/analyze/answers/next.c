@@ -170,9 +170,11 @@ static void walk(struct sonde_timeline *timeline, const hits *all, const char *n
 
 /* A sanitizer looks at what threads and memory do, not at each answer: a part of them is enough, and takes a sixth of the time. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-enum { RUNS = 1, NAMES_APART = 3 };
+enum { RUNS = 1,
+       NAMES_APART = 3 };
 #else
-enum { RUNS = 2, NAMES_APART = 1 };
+enum { RUNS = 2,
+       NAMES_APART = 1 };
 #endif
 
 static void one_after_the_other(void **state)
