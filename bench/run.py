@@ -206,6 +206,10 @@ class Bench:
             outside = statistics.median(a - b for a, b in zip(values["sonde"], values["nothing"]))
             ledger = statistics.median(inside)
             say(f"  depth {depth:>3}: ledger {ledger:6.1f} ns per call, from outside {outside:6.1f} ns: {ledger / outside:.2f}")
+        light = [self.sonde, "record", "--light", "-o", f"{self.work}/announced", "--", calls, "1000000", "20"]
+        values = self.paired({"nothing": lambda: float(run([calls, "1000000", "20"])), "light": lambda: float(run(light))})
+        differences = [a - b for a, b in zip(values["light"], values["nothing"])]
+        say("  --light, depth 20: from outside %.1f ns per call [%.1f, %.1f]" % (statistics.median(differences), *interval(differences)))
 
     # ---- real programs ----------------------------------------------------------------
 

@@ -30,6 +30,8 @@
     X(report)                \
     X(view)                  \
     X(export)                \
+    X(monitor)               \
+    X(top)                   \
     X(doctor)                \
     X(help)                  \
     X(man)                   \

@@ -19,7 +19,7 @@ static bool is_ignored(int number)
     return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-int view_stop_begin(struct view_stop *stop, struct sonde_diag *diag)
+int sonde_stop_begin(struct sonde_stop *stop, struct sonde_diag *diag)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
     sigset_t set;
@@ -36,12 +36,15 @@ int view_stop_begin(struct view_stop *stop, struct sonde_diag *diag)
     return SONDE_EIO;
 }
 
-int view_stop_wait(const struct view_stop *stop, void (*child_ended)(void *user), void *user)
+int sonde_stop_wait(const struct sonde_stop *stop, int timeout_ms, void (*child_ended)(void *user), void *user)
 {
     for (;;) {
         struct pollfd wait[] = {{.fd = stop->signals, .events = POLLIN}, {.fd = stop->terminal}};
         struct signalfd_siginfo got;
-        if (poll(wait, 2, -1) < 0)
+        const int ready = poll(wait, 2, timeout_ms);
+        if (!ready)
+            return 0;
+        if (ready < 0)
             continue; /* a stop and its end, as by Ctrl-Z and fg */
         if (wait[1].revents)
             return SIGHUP;
@@ -49,6 +52,7 @@ int view_stop_wait(const struct view_stop *stop, void (*child_ended)(void *user)
             continue;
         if (got.ssi_signo != SIGCHLD)
             return (int)got.ssi_signo;
-        child_ended(user);
+        if (child_ended)
+            child_ended(user);
     }
 }

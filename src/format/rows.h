@@ -309,13 +309,17 @@ struct sonde_row_lane {
     uint64_t start_ns, end_ns; /* 0 = unknown */
     uint64_t seen, done, unmatched, bad_time;
     uint64_t dropped[8];
-    uint64_t reserved[4];
+    uint64_t waiting;   /* queue lanes: operations that are asked about and have not finished; 0 where the runtime reports them */
+    uint64_t oldest;    /* node of the first of them */
+    uint64_t oldest_ns; /* when its API call was entered */
+    uint64_t reserved;
 };
 #define SONDE_COLUMNS_LANE(X, row)                                                                        \
     X(row, kind, ZERO) X(row, device, ZERO) X(row, context, ZERO) X(row, flags, ZERO) X(row, name, DELTA) \
     X(row, tid, DELTA) X(row, threads, ZERO) X(row, tracer, ZERO) X(row, start_ns, DELTA)                 \
     X(row, end_ns, DIFF(8)) X(row, seen, ZERO) X(row, done, DIFF(10)) X(row, unmatched, ZERO)             \
-    X(row, bad_time, ZERO) X(row, dropped, BYTES) X(row, reserved, BYTES)
+    X(row, bad_time, ZERO) X(row, dropped, BYTES) X(row, waiting, ZERO) X(row, oldest, ZERO)                   \
+    X(row, oldest_ns, ZERO) X(row, reserved, ZERO)
 /* What an operation was asked to do beyond its bytes: struct sonde_work of backend.h. */
 struct sonde_row_work {
     uint32_t dims, registers;

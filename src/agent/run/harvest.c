@@ -48,6 +48,13 @@ static void hand_over(struct sonde_thread *finder, const struct sonde_activity *
     sonde__channel_publish(&finder->found);
 }
 
+/* What somebody who looks at the live mapping learns of an outstanding operation. */
+static void show_oldest(const struct sonde_lane *lane)
+{
+    lane->row->oldest = lane->head ? lane->head->event.op_node : 0;
+    lane->row->oldest_ns = lane->head ? lane->head->event.enter_ns : 0;
+}
+
 /* Keep an unfinished operation with its lane. */
 static void keep(struct sonde_lane *lane, const struct sonde_event *e, struct sonde_thread *finder)
 {
@@ -63,6 +70,9 @@ static void keep(struct sonde_lane *lane, const struct sonde_event *e, struct so
     p->next = NULL;
     *lane->tail = p;
     lane->tail = &p->next;
+    lane->row->waiting++;
+    if (lane->head == p)
+        show_oldest(lane);
     atomic_fetch_add_explicit(&a->outstanding, 1, memory_order_relaxed);
     if (!lane->listed) {
         lane->listed = true;
@@ -90,6 +100,7 @@ static void poll_lane(struct sonde_lane *lane, struct sonde_thread *finder)
         found.result = (uint16_t)r;
         *link = p->next;
         sonde__piece_put(&sonde__agent.pendings, p);
+        lane->row->waiting--;
         atomic_fetch_sub_explicit(&sonde__agent.outstanding, 1, memory_order_relaxed);
         hand_over(finder, &found);
     }
@@ -105,6 +116,7 @@ static void poll_waiting(struct sonde_thread *finder)
     while (*link) {
         struct sonde_lane *lane = lane_of(*link);
         poll_lane(lane, finder);
+        show_oldest(lane);
         if (lane->head) {
             link = &lane->next_waiting;
         } else {
@@ -188,6 +200,8 @@ void sonde__harvest_abandon(void)
             lose(&p->event);
         lane->head = NULL;
         lane->tail = &lane->head;
+        lane->row->waiting = 0;
+        show_oldest(lane);
         lane->listed = false;
         id = lane->next_waiting;
     }

@@ -23,7 +23,8 @@ bool sonde__config_read(struct sonde_config *config)
     if (!out || out[0] != '/' || strlen(out) >= sizeof config->out)
         return false;
     strcpy(config->out, out);
-    config->trace = number("SONDE_TRACE", 1);
+    config->light = number("SONDE_LIGHT", 0);
+    config->trace = !config->light && number("SONDE_TRACE", 1);
     config->check = number("SONDE_CHECK", 0);
     config->no_python = number("SONDE_PYTHON", 1) == 0;
     config->start_off = number("SONDE_START_OFF", 0);

@@ -10,6 +10,7 @@
 struct sonde_config {
     char out[3072];              /* SONDE_OUT: the measurement's directory; empty = nothing to do */
     bool trace;                  /* SONDE_TRACE */
+    bool light;                  /* SONDE_LIGHT: announced to `sonde monitor`: sums by kernel, no call paths, no trace */
     bool check;                  /* SONDE_CHECK: check every unwind */
     bool no_python;              /* SONDE_PYTHON=0: native frames only */
     bool start_off;              /* SONDE_START_OFF */

@@ -161,6 +161,13 @@ static void remove_files(const char *directory)
     rmdir(directory);
 }
 
+/* Until the process ends, however it does, and of nobody's but this open file: monitor/announced.h. */
+static bool lock_live(void)
+{
+    const struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return syscall(SYS_fcntl, opened.live, F_OFD_SETLK, &whole) == 0;
+}
+
 int sonde__files_open(void)
 {
     struct sonde_agent *a = &sonde__agent;
@@ -174,6 +181,8 @@ int sonde__files_open(void)
     opened.live = open_in(directory, SONDE_LIVE_FILE, O_RDWR);
     opened.data = open_in(directory, SONDE_DATA_FILE, O_WRONLY | O_APPEND);
     if (opened.live < 0 || opened.data < 0 || identify(opened.live, &opened.live_is) || identify(opened.data, &opened.data_is))
+        err = SONDE_EIO;
+    if (!err && a->config.light && !lock_live())
         err = SONDE_EIO;
     if (!err)
         err = map_live();
@@ -227,6 +236,8 @@ int sonde_blob(const char *name, const void *bytes, size_t size)
 {
     char path[4000];
     const size_t workspace = ZSTD_estimateCCtxSize(1), room = ZSTD_compressBound(size);
+    if (sonde__agent.config.light) /* nobody will ask for source lines */
+        return 0;
     if (opened.shared_table) /* the program could close the descriptor while it is written to */
         return SONDE_EIO;
     snprintf(path, sizeof path, "%s/" SONDE_CODE_FOLDER, sonde__agent.config.out);

@@ -178,7 +178,7 @@ static bool names_it(const char *entry, const char *variable)
 static bool is_ours(const char *entry)
 {
     static const char *const names[] = {
-        "LD_PRELOAD", "SONDE_AGENT", "SONDE_OUT", "SONDE_TRACE", "SONDE_MEMORY", "SONDE_STREAMS_PER_THREAD",
+        "LD_PRELOAD", "SONDE_AGENT", "SONDE_OUT", "SONDE_TRACE", "SONDE_LIGHT", "SONDE_MEMORY", "SONDE_STREAMS_PER_THREAD",
         "SONDE_MAX_SIZE", "SONDE_VALUES", "SONDE_VALUES_ENGINE", "SONDE_VALUES_MEMORY", "SONDE_VALUES_HOST_MEMORY", "SONDE_VALUES_FIRST", "SONDE_VALUES_OF", "SONDE_VALUES_KERNEL",
         "SONDE_DELAY_MS", "SONDE_DURATION_MS", "SONDE_START_OFF", "SONDE_CHECK", "SONDE_PYTHON",
         "SONDE_API", "SONDE_GRAPH", "SONDE_CAPTURE", "SONDE_CPU"};
@@ -274,9 +274,11 @@ char **record_environment(const struct record_options *o, const struct record_pa
     put(&e, "SONDE_AGENT", paths->agent);
     put(&e, "SONDE_OUT", paths->output);
     put_number(&e, "SONDE_TRACE", o->mode == RECORD_TRACE);
+    if (o->mode == RECORD_LIGHT)
+        put_number(&e, "SONDE_LIGHT", 1);
     put_number(&e, "SONDE_MEMORY", o->memory_bytes);
     put_number(&e, "SONDE_STREAMS_PER_THREAD", (uint64_t)o->streams_per_thread);
-    put_number(&e, "SONDE_CPU", (uint64_t)o->cpu_hz);
+    put_number(&e, "SONDE_CPU", o->mode == RECORD_LIGHT ? 0 : (uint64_t)o->cpu_hz);
     put_number(&e, "SONDE_VALUES", (uint64_t)o->values);
     if (o->engine)
         put(&e, "SONDE_VALUES_ENGINE", record_engine_names[o->engine]);
@@ -292,7 +294,7 @@ char **record_environment(const struct record_options *o, const struct record_pa
     put_number(&e, "SONDE_DURATION_MS", round_up_ms(o->duration_ns));
     put_number(&e, "SONDE_START_OFF", (uint64_t)(o->start_off || o->capture));
     put_number(&e, "SONDE_CHECK", (uint64_t)o->check);
-    put_number(&e, "SONDE_PYTHON", (uint64_t)!o->no_python);
+    put_number(&e, "SONDE_PYTHON", (uint64_t)(!o->no_python && o->mode != RECORD_LIGHT));
     if (e.failed || sonde_vector_push(&e.list, (char *)NULL)) {
         for (size_t i = 0; i < e.list.count; i++)
             free(e.list.items[i]);

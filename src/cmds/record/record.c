@@ -28,6 +28,9 @@ static const struct sonde_option options[] = {
      .help = "record every operation with its times (default)"},
     {.name = "profile", .type = SONDE_OPTION_FLAG, .offset = AT(mode), .value = RECORD_PROFILE,
      .help = "record sums per call path only: memory and disk stay bounded for any run length"},
+    {.name = "light", .type = SONDE_OPTION_FLAG, .offset = AT(mode), .value = RECORD_LIGHT,
+     .help = "no measurement: announce the program to `sonde monitor` and `sonde top`, with sums by device and kernel; --output is the "
+             "folder of announced programs (default: /dev/shm/sonde-UID)"},
     {.name = "cpu", .type = SONDE_OPTION_INT, .argument = "HZ", .offset = AT(cpu_hz), .low = 0, .high = 10000,
      .help = "sampling rate of the CPU side: call path samples per second of CPU time of each thread (default: 199; 0: off)"},
     {.name = "values", .type = SONDE_OPTION_CHOICE, .argument = "MODE", .offset = AT(values), .choices = record_values_names, .otherwise = "coarse",
@@ -69,7 +72,7 @@ static const struct sonde_option options[] = {
      .choices = record_graph_names,
      .help = "CUDA graphs: record each node as an operation (node, default), or each launch as one operation (graph)"},
     {.name = "memory", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(memory_bytes),
-     .low = 8 << 20, .help = "Sonde's memory budget in each process (default: 256M, at least 8M)"},
+     .low = 8 << 20, .help = "Sonde's memory budget in each process (default: 256M, with --light 16M; at least 8M)"},
     {.name = "streams-per-thread", .type = SONDE_OPTION_INT, .argument = "N", .offset = AT(streams_per_thread),
      .low = 1, .high = 65536, .help = "lanes written by one tracing thread (default: 256)"},
     {.name = "calibrate", .type = SONDE_OPTION_FLAG, .offset = AT(calibrate),
@@ -94,7 +97,6 @@ static const struct sonde_option options[] = {
 
 static const struct record_options defaults = {
     .mode = RECORD_TRACE,
-    .memory_bytes = 256u << 20,
     .streams_per_thread = 256,
     .cpu_hz = 199,
     .values_host_bytes = RECORD_HOST_QUARTER,
@@ -107,6 +109,7 @@ static const struct sonde_example examples[] = {
     {"sonde record --profile --delay 30s --duration 1m -- ./server", "One minute of a long run, sums only."},
     {"sonde record -- mpirun -n 4 ./heat", "All ranks on one host in one measurement, each process with its rank."},
     {"mpirun -n 64 sonde record -o heat-%{rank}.sonde -- ./heat", "One measurement per rank, on several hosts."},
+    {"sonde record --light -- ./server", "Runs as long as it likes; look at it with: sonde top"},
     {"sonde record --hide-arguments 'password,*token*' -- ./fetch --password=x --api-token y", "Stored: ./fetch --password=*** --api-token ***"},
     {"sonde record --calibrate --pairs 20 -- ./heat 512 100", "Measure the slowdown under Sonde."},
     {0},
@@ -244,6 +247,13 @@ static int run(const void *values, int argc, char **argv)
         sonde_say("--values-engine=sanitizer is for --values=fine, without --api all");
         return SONDE_EXIT_USAGE;
     }
+    if (!o->memory_bytes)
+        given.memory_bytes = o->mode == RECORD_LIGHT ? 16u << 20 : 256u << 20;
+    if (o->mode == RECORD_LIGHT && (o->calibrate || o->values || o->force)) {
+        sonde_say("--light goes without %s", o->calibrate ? "--calibrate" : o->values ? "--values"
+                                                                                      : "--force");
+        return SONDE_EXIT_USAGE;
+    }
     if (o->values_kernel && strlen(o->values_kernel) >= RECORD_KERNEL_MAX) {
         sonde_say("--kernel is too long: %d characters are the most", RECORD_KERNEL_MAX - 1);
         return SONDE_EXIT_USAGE;
@@ -258,6 +268,8 @@ static int run(const void *values, int argc, char **argv)
         status = RECORD_EXIT_FAILED;
     if (status) {
         sonde_say_diag(&diag);
+    } else if (o->mode == RECORD_LIGHT) {
+        status = record_light(o, paths, argv);
     } else if (o->calibrate) {
         status = record_calibrate(o, paths, argc, argv);
     } else {

@@ -8,6 +8,7 @@
  *     run.c      start the program, pass signals on, wait
  *     finish.c   seal, resolve symbols, say the one line
  *     calibrate.c  paired runs with and without
+ *     light.c    no measurement: the program announces itself
  */
 #ifndef SONDE_CMDS_RECORD_RECORD_H
 #define SONDE_CMDS_RECORD_RECORD_H
@@ -22,6 +23,7 @@
 enum {
     RECORD_TRACE = 1,
     RECORD_PROFILE = 2,
+    RECORD_LIGHT = 3,
 };
 
 /* What a shell, env(1) and timeout(1) return when the program could not be run. */
@@ -145,6 +147,12 @@ int record_manifest_write(const json_t *manifest, const char *output, struct son
 /* Start the program and wait for its end. `environment` NULL: our own. */
 int record_run(const char *path, char **argv, char **environment,
                struct record_result *result, struct sonde_diag *diag);
+
+/* Become the program, as a shell would. Returns errno: it cannot be executed. */
+int record_exec(const char *path, char **argv, char **environment);
+
+/* Become a program that announces itself (monitor/announced.h). Returns the exit status, after a message, where that cannot be. */
+int record_light(const struct record_options *options, struct record_paths *paths, char **argv);
 
 /* Seal, resolve symbols, write the manifest, say the line; removes the folder
  * when nothing was recorded. True when a measurement is left. `timings` has before_ns and gets the rest. */

@@ -78,26 +78,33 @@ struct start {
     int report;                  /* where a failed exec writes its errno; closes on success */
 };
 
+int record_exec(const char *path, char **argv, char **environment)
+{
+    execve(path, argv, environment);
+    const int why = errno;
+    if (why != ENOEXEC)
+        return why;
+    /* A script without "#!": shells run it with sh, and so does execvp. */
+    size_t count = 0;
+    while (argv[count])
+        count++;
+    char **with_shell = calloc(count + 2, sizeof *with_shell);
+    if (with_shell) {
+        with_shell[0] = (char *)(uintptr_t)"sh";
+        with_shell[1] = (char *)(uintptr_t)path;
+        memcpy(with_shell + 2, argv + 1, count * sizeof *with_shell);
+        execve("/bin/sh", with_shell, environment);
+        free(with_shell);
+    }
+    return why;
+}
+
 static _Noreturn void become_program(const struct start *s)
 {
     sigaction(SIGCHLD, &s->child, NULL);
     record_file_limit_end();
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
-    execve(s->path, s->argv, s->environment);
-    int why = errno;
-    if (why == ENOEXEC) {
-        /* A script without "#!": shells run it with sh, and so does execvp. */
-        size_t count = 0;
-        while (s->argv[count])
-            count++;
-        char **argv = calloc(count + 2, sizeof *argv);
-        if (argv) {
-            argv[0] = (char *)(uintptr_t)"sh";
-            argv[1] = (char *)(uintptr_t)s->path;
-            memcpy(argv + 2, s->argv + 1, count * sizeof *argv);
-            execve("/bin/sh", argv, s->environment);
-        }
-    }
+    const int why = record_exec(s->path, s->argv, s->environment);
     ssize_t n = write(s->report, &why, sizeof why);
     _exit(n == (ssize_t)sizeof why ? RECORD_EXIT_NOT_EXECUTABLE : RECORD_EXIT_FAILED);
 }

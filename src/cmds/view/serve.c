@@ -11,7 +11,7 @@
 #include "cmds/command.h"
 #include "format/reader.h"
 #include "server.h"
-#include "stop.h"
+#include "cmds/stop.h"
 
 /* ---- the measurement ----------------------------------------------------------------------- */
 
@@ -75,9 +75,9 @@ static void print_address(const struct view_server *server)
 static int serve(const struct view_options *options, struct view_server *server, const struct sonde_session *session,
                  const struct view_assets *assets, struct sonde_diag *diag)
 {
-    struct view_stop stop;
+    struct sonde_stop stop;
     pid_t browser = -1;
-    int code = view_stop_begin(&stop, diag);
+    int code = sonde_stop_begin(&stop, diag);
     if (!code)
         code = view_server_start(server, session, assets, diag);
     if (code)
@@ -85,7 +85,7 @@ static int serve(const struct view_options *options, struct view_server *server,
     print_address(server);
     if (!options->no_browser && view_browser_can())
         open_browser(server, &browser);
-    if (view_stop_wait(&stop, browser_ended, &browser) == SIGINT && isatty(STDERR_FILENO))
+    if (sonde_stop_wait(&stop, -1, browser_ended, &browser) == SIGINT && isatty(STDERR_FILENO))
         fputc('\n', stderr); /* after the ^C */
     return 0;
 }

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "base/stack.h"
+#include "cmds/http.h"
 #include "guard.h"
-#include "http.h"
 
 enum {
     MOST_CONNECTIONS = 256,       /* a browser has six */
@@ -33,7 +33,7 @@ enum {
 };
 
 struct view_server {
-    struct view_http http;
+    struct sonde_http http;
     struct MHD_Daemon *daemon; /* NULL: not started */
     const struct sonde_session *session;
     const struct view_assets *assets;
@@ -318,7 +318,7 @@ int view_server_listen(uint16_t port, struct view_server **out, struct sonde_dia
     if (!server)
         return sonde_diag_set(diag, SONDE_ENOMEM, NULL, "cannot serve");
     server->socket = -1;
-    int code = view_http_load(&server->http, diag);
+    int code = sonde_http_load(&server->http, "view", diag);
     if (!code)
         code = view_secret_make(server->token, diag);
     if (!code)

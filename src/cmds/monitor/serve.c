@@ -1,0 +1,103 @@
+/* serve.c - `sonde monitor`: a look at each interval, and the figures of the last one to whoever asks. */
+#include "monitor.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmds/command.h"
+#include "cmds/stop.h"
+#include "monitor/announced.h"
+#include "monitor/openmetrics.h"
+#include "monitor/watch.h"
+
+struct monitor {
+    pthread_mutex_t lock; /* over all of it: the server's thread reads what the first one changes */
+    struct sonde_watch *watch;
+    struct sonde_openmetrics_own own;
+    char said[1024]; /* the last message about programs that could not be read */
+};
+
+static double seconds(clockid_t id)
+{
+    struct timespec now;
+    clock_gettime(id, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void write_metrics(void *user, enum sonde_metrics_form form, struct sonde_text *out)
+{
+    struct monitor *m = user;
+    pthread_mutex_lock(&m->lock);
+    m->own.cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    sonde_openmetrics_write(m->watch, &m->own, form, out);
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* A program of another version, mostly: said once. */
+static void say_unread(struct monitor *m)
+{
+    if (!*m->watch->unread_why || strcmp(m->said, m->watch->unread_why) == 0)
+        return;
+    snprintf(m->said, sizeof m->said, "%s", m->watch->unread_why);
+    sonde_say("%s", m->said);
+}
+
+static void look(struct monitor *m)
+{
+    struct sonde_diag diag = {0};
+    const double begin = seconds(CLOCK_MONOTONIC);
+    pthread_mutex_lock(&m->lock);
+    const int code = sonde_watch_look(m->watch, &diag);
+    m->own.look_s += seconds(CLOCK_MONOTONIC) - begin;
+    pthread_mutex_unlock(&m->lock);
+    sonde_announced_sweep(m->watch->folder);
+    say_unread(m);
+    if (code && strcmp(m->said, diag.where) != 0) { /* once, not at each look */
+        snprintf(m->said, sizeof m->said, "%s", diag.where);
+        sonde_say_diag(&diag);
+    }
+}
+
+static void serve(struct monitor *m, const struct sonde_stop *stop, uint64_t interval_ns)
+{
+    double next = seconds(CLOCK_MONOTONIC);
+    int came;
+    do {
+        look(m);
+        const double now = seconds(CLOCK_MONOTONIC);
+        next += (double)interval_ns / 1e9;
+        if (next < now)
+            next = now;
+        came = sonde_stop_wait(stop, (int)((next - now) * 1e3 + .5), NULL, NULL);
+    } while (!came);
+    if (came == SIGINT && isatty(STDERR_FILENO))
+        fputc('\n', stderr); /* after the ^C */
+}
+
+int monitor_serve(const struct monitor_options *options)
+{
+    struct monitor m = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct monitor_server *server = NULL;
+    struct sonde_diag diag = {0};
+    struct sonde_stop stop;
+    char folder[PATH_MAX];
+    int code = sonde_announced_folder(options->folder, folder, &diag);
+    if (!code && !(m.watch = sonde_watch_create(folder)))
+        code = sonde_diag_set(&diag, SONDE_ENOMEM, NULL, "cannot serve");
+    if (!code)
+        code = sonde_stop_begin(&stop, &diag);
+    if (!code)
+        code = monitor_server_start(options->listen, write_metrics, &m, &server, &diag);
+    if (!code) {
+        printf("%s\n", monitor_server_url(server));
+        fflush(stdout);
+        serve(&m, &stop, options->interval_ns);
+        monitor_server_stop(server);
+    }
+    sonde_watch_destroy(m.watch);
+    return code ? sonde_say_diag(&diag) : SONDE_EXIT_OK;
+}

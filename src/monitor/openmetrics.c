@@ -1,0 +1,229 @@
+/* openmetrics.c - see openmetrics.h.
+ *
+ * All samples of a family stand together, so each family goes over all programs.
+ */
+#include "openmetrics.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/kinds.h"
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+/* A label's value: UTF-8, on one line, with quotes and backslashes escaped. */
+static void add_value(struct sonde_text *out, const char *value)
+{
+    struct sonde_text clean = {0};
+    sonde_text_add_clean(&clean, value);
+    out->failed |= clean.failed;
+    for (const char *c = sonde_text_get(&clean); *c; c++) {
+        if (*c == '"' || *c == '\\')
+            sonde_text_add(out, "\\");
+        sonde_text_add_bytes(out, c, 1);
+    }
+    sonde_text_fini(&clean);
+}
+
+static void add_label(struct sonde_text *out, const char *separator, const char *name, const char *value)
+{
+    sonde_text_format(out, "%s%s=\"", separator, name);
+    add_value(out, value);
+    sonde_text_add(out, "\"");
+}
+
+struct page {
+    struct sonde_text *out;
+    const struct sonde_watch *watch;
+    enum sonde_metrics_form form;
+};
+
+static void add_family(const struct page *page, const char *name, const char *type, const char *unit, const char *help)
+{
+    const bool classic = page->form == SONDE_METRICS_CLASSIC;
+    const char *end = classic && *type == 'c' ? "_total" : "";
+    sonde_text_format(page->out, "# TYPE %s%s %s\n", name, end, type);
+    if (unit && !classic)
+        sonde_text_format(page->out, "# UNIT %s %s\n", name, unit);
+    sonde_text_format(page->out, "# HELP %s%s %s\n", name, end, help);
+}
+
+static void add_program(struct sonde_text *out, const char *metric, const struct sonde_watch_process *p)
+{
+    char number[16];
+    sonde_text_add(out, metric);
+    add_label(out, "{", "process", p->name);
+    snprintf(number, sizeof number, "%u", p->pid);
+    add_label(out, ",", "pid", number);
+    add_label(out, ",", "program", p->program);
+    if (p->rank < 0)
+        return;
+    snprintf(number, sizeof number, "%d", p->rank);
+    add_label(out, ",", "rank", number);
+}
+
+static void add_device(struct sonde_text *out, const struct sonde_watch_process *p, uint32_t device)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%u", device);
+    add_label(out, ",", "device", number);
+    add_label(out, ",", "device_name", p->devices[device].name);
+    add_label(out, ",", "runtime", p->devices[device].runtime);
+}
+
+static void add_count(struct sonde_text *out, uint64_t count)
+{
+    sonde_text_format(out, "} %llu\n", (unsigned long long)count);
+}
+
+static void add_seconds(struct sonde_text *out, uint64_t ns)
+{
+    sonde_text_format(out, "} %llu.%09llu\n", (unsigned long long)(ns / 1000000000u), (unsigned long long)(ns % 1000000000u));
+}
+
+/* ---- families ------------------------------------------------------------------------------ */
+
+struct of_rows {
+    const char *name, *unit, *help;
+    size_t offset; /* in struct sonde_watch_figures */
+};
+static const struct of_rows of_rows[] = {
+    {"sonde_agent_operations", NULL, "Operations that finished on the device, by kind and kernel.", offsetof(struct sonde_watch_figures, operations)},
+    {"sonde_agent_failed_operations", NULL, "Of these, those that ended with an error.", offsetof(struct sonde_watch_figures, failed)},
+    {"sonde_agent_timed_operations", NULL, "Of these, those whose times on the device are known.", offsetof(struct sonde_watch_figures, timed)},
+    {"sonde_agent_operation_seconds", "seconds", "Their durations on the device, added up: two at once count twice.",
+     offsetof(struct sonde_watch_figures, total_ns)},
+    {"sonde_agent_operation_bytes", "bytes", "Bytes that copies, fills and maps moved.", offsetof(struct sonde_watch_figures, bytes)},
+};
+
+static void add_rows(const struct page *page, const struct of_rows *family)
+{
+    const struct sonde_watch *watch = page->watch;
+    struct sonde_text *out = page->out;
+    char metric[64];
+    snprintf(metric, sizeof metric, "%s_total", family->name);
+    add_family(page, family->name, "counter", family->unit, family->help);
+    for (size_t i = 0; i < watch->process_count; i++)
+        for (size_t k = 0; k < watch->processes[i].row_count; k++) {
+            const struct sonde_watch_process *p = &watch->processes[i];
+            const struct sonde_watch_row *row = &p->rows[k];
+            const uint64_t value = *(const uint64_t *)((const char *)&row->now + family->offset);
+            add_program(out, metric, p);
+            add_device(out, p, row->device);
+            add_label(out, ",", "kind", sonde_op_kind_name(row->kind));
+            add_label(out, ",", "kernel", row->name);
+            if (family->offset == offsetof(struct sonde_watch_figures, total_ns))
+                add_seconds(out, value);
+            else
+                add_count(out, value);
+        }
+}
+
+struct of_devices {
+    const char *name, *type, *unit, *help;
+    size_t offset; /* in struct sonde_watch_device */
+};
+static const struct of_devices of_devices[] = {
+    {"sonde_agent_device_busy_seconds", "counter", "seconds", "Time in which the device worked for this program: two operations at once count once.",
+     offsetof(struct sonde_watch_device, busy_ns)},
+    {"sonde_agent_device_kernel_seconds", "counter", "seconds", "The same with a kernel.", offsetof(struct sonde_watch_device, kernel_ns)},
+    {"sonde_agent_device_copy_seconds", "counter", "seconds", "The same with a copy, fill or map.", offsetof(struct sonde_watch_device, copy_ns)},
+    {"sonde_agent_device_waiting_operations", "gauge", NULL,
+     "Operations that were enqueued and have not finished (0 with CUDA, which reports an operation when it has).",
+     offsetof(struct sonde_watch_device, waiting)},
+};
+
+static void add_devices(const struct page *page, const struct of_devices *family)
+{
+    const struct sonde_watch *watch = page->watch;
+    struct sonde_text *out = page->out;
+    char metric[64];
+    snprintf(metric, sizeof metric, "%s%s", family->name, *family->type == 'c' ? "_total" : "");
+    add_family(page, family->name, family->type, family->unit, family->help);
+    for (size_t i = 0; i < watch->process_count; i++)
+        for (size_t k = 0; k < watch->processes[i].device_count; k++) {
+            const uint64_t value = *(const uint64_t *)((const char *)&watch->processes[i].devices[k] + family->offset);
+            add_program(out, metric, &watch->processes[i]);
+            add_device(out, &watch->processes[i], (uint32_t)k);
+            if (family->unit)
+                add_seconds(out, value);
+            else
+                add_count(out, value);
+        }
+}
+
+struct of_programs {
+    const char *name, *unit, *help;
+    size_t offset; /* in struct sonde_watch_process */
+};
+static const struct of_programs of_programs[] = {
+    {"sonde_agent_enqueued_operations", NULL, "Operations that the program enqueued.", offsetof(struct sonde_watch_process, seen)},
+    {"sonde_agent_dropped_operations", NULL, "Of these, those that are in no other figure: Sonde's memory budget was spent, or the program was ending.",
+     offsetof(struct sonde_watch_process, dropped)},
+    {"sonde_agent_unmatched_operations", NULL, "Of these, those whose end was never seen.", offsetof(struct sonde_watch_process, unmatched)},
+    {"sonde_agent_overhead_seconds", "seconds", "Time that Sonde took in the program's threads.", offsetof(struct sonde_watch_process, overhead_ns)},
+};
+
+static void add_programs(const struct page *page, const struct of_programs *family)
+{
+    const struct sonde_watch *watch = page->watch;
+    struct sonde_text *out = page->out;
+    char metric[64];
+    snprintf(metric, sizeof metric, "%s_total", family->name);
+    add_family(page, family->name, "counter", family->unit, family->help);
+    for (size_t i = 0; i < watch->process_count; i++) {
+        const uint64_t value = *(const uint64_t *)((const char *)&watch->processes[i] + family->offset);
+        add_program(out, metric, &watch->processes[i]);
+        if (family->unit)
+            add_seconds(out, value);
+        else
+            add_count(out, value);
+    }
+}
+
+static void add_lives(const struct page *page)
+{
+    const struct sonde_watch *watch = page->watch;
+    struct sonde_text *out = page->out;
+    add_family(page, "sonde_agent_running", "gauge", NULL, "1: the program runs; 0: it has ended, and these are its last figures.");
+    for (size_t i = 0; i < watch->process_count; i++) {
+        add_program(out, "sonde_agent_running", &watch->processes[i]);
+        add_count(out, watch->processes[i].state == SONDE_WATCH_RUNNING);
+    }
+    add_family(page, "sonde_agent_start_time_seconds", "gauge", "seconds", "When it was first seen to use a device, since 1970.");
+    for (size_t i = 0; i < watch->process_count; i++) {
+        add_program(out, "sonde_agent_start_time_seconds", &watch->processes[i]);
+        sonde_text_format(out, "} %.3f\n", watch->processes[i].start_s);
+    }
+}
+
+static void add_own(const struct page *page, const struct sonde_openmetrics_own *own)
+{
+    const struct sonde_watch *watch = page->watch;
+    struct sonde_text *out = page->out;
+    add_family(page, "sonde_monitor_looks", "counter", NULL, "Looks at all programs.");
+    sonde_text_format(out, "sonde_monitor_looks_total %llu\n", (unsigned long long)watch->looks);
+    add_family(page, "sonde_monitor_unread_programs", "counter", NULL, "Programs that could not be read, at all looks together.");
+    sonde_text_format(out, "sonde_monitor_unread_programs_total %llu\n", (unsigned long long)watch->unread);
+    add_family(page, "sonde_monitor_look_seconds", "counter", "seconds", "Time that looks took.");
+    sonde_text_format(out, "sonde_monitor_look_seconds_total %.6f\n", own->look_s);
+    add_family(page, "sonde_monitor_cpu_seconds", "counter", "seconds", "CPU time of the monitor.");
+    sonde_text_format(out, "sonde_monitor_cpu_seconds_total %.6f\n", own->cpu_s);
+}
+
+#define EACH(table, add)                                         \
+    for (size_t f = 0; f < sizeof(table) / sizeof *(table); f++) \
+        add(&page, &(table)[f])
+
+void sonde_openmetrics_write(const struct sonde_watch *watch, const struct sonde_openmetrics_own *own, enum sonde_metrics_form form,
+                             struct sonde_text *out)
+{
+    const struct page page = {.out = out, .watch = watch, .form = form};
+    EACH(of_rows, add_rows);
+    EACH(of_devices, add_devices);
+    EACH(of_programs, add_programs);
+    add_lives(&page);
+    add_own(&page, own);
+    if (form == SONDE_METRICS_OPEN)
+        sonde_text_add(out, "# EOF\n");
+}

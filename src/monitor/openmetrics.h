@@ -1,0 +1,27 @@
+/* openmetrics.h - the figures of announced programs as OpenMetrics text (https://prometheus.io/docs/specs/om/open_metrics_spec/, 1.0),
+ * or as the text of Prometheus that came before it (https://prometheus.io/docs/instrumenting/exposition_formats/, 0.0.4): there a
+ * counter's family has the name of its samples, and nothing tells units and the end. */
+#ifndef SONDE_MONITOR_OPENMETRICS_H
+#define SONDE_MONITOR_OPENMETRICS_H
+
+#include "base/text.h"
+#include "watch.h"
+
+enum sonde_metrics_form {
+    SONDE_METRICS_OPEN,
+    SONDE_METRICS_CLASSIC,
+};
+#define SONDE_METRICS_OPEN_TYPE    "application/openmetrics-text; version=1.0.0; charset=utf-8"
+#define SONDE_METRICS_CLASSIC_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+/* What the monitor says of itself. */
+struct sonde_openmetrics_own {
+    double look_s; /* time that looks took, all together */
+    double cpu_s;  /* CPU time of this process */
+};
+
+/* Append all of it. Of two programs with equal labels there are none: each has its folder's name. */
+void sonde_openmetrics_write(const struct sonde_watch *watch, const struct sonde_openmetrics_own *own, enum sonde_metrics_form form,
+                             struct sonde_text *out);
+
+#endif

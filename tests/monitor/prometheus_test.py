@@ -1,0 +1,77 @@
+"""prometheus_test.py - Prometheus itself scrapes `sonde monitor`, and promtool finds nothing wrong with what it serves."""
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.parse
+import urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+import cli  # noqa: E402
+import figures_test  # noqa: E402
+import monitoring  # noqa: E402
+from monitoring import Monitor, until  # noqa: E402
+
+CONFIGURATION = """
+global: {scrape_interval: 200ms, scrape_timeout: 200ms}
+scrape_configs:
+  - job_name: sonde
+    static_configs: [{targets: ["%s"]}]
+"""
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+class Prometheus(figures_test.Figures):
+    def test_it_scrapes(self):
+        if not shutil.which("prometheus") or not shutil.which("promtool"):
+            self.skipTest("prometheus is missing (tools/packages.txt)")
+        p, did = self.program(state=1)
+        p.write(self.announced)
+        with monitoring.lock(os.path.join(self.announced, p.name)), Monitor(self.announced) as monitor:
+            monitor.looked()
+            _, headers, classic = monitor.request(headers={"Accept": "text/plain"})
+            self.assertIn("version=0.0.4", headers["Content-Type"])
+            checked = subprocess.run(["promtool", "check", "metrics"], input=classic, capture_output=True, check=False)
+            self.assertEqual((checked.returncode, checked.stderr), (0, b""))
+            with open(self.path("prometheus.yml"), "w", encoding="utf-8") as file:
+                file.write(CONFIGURATION % monitor.url.split("/")[2])
+            at = f"127.0.0.1:{free_port()}"
+            with open(self.path("log"), "wb") as log:
+                server = subprocess.Popen(["prometheus", "--config.file", self.path("prometheus.yml"), "--storage.tsdb.path", self.path("data"),
+                                           "--web.listen-address", at], stdout=log, stderr=log)
+            try:
+                def asked(query):
+                    if server.poll() is not None:
+                        with open(self.path("log"), encoding="utf-8") as file:
+                            self.fail(f"prometheus ended: {file.read()[-2000:]}")
+                    try:
+                        with urllib.request.urlopen(f"http://{at}/api/v1/query?" + urllib.parse.urlencode({"query": query}), timeout=10) as answer:
+                            return json.load(answer)["data"]["result"]
+                    except OSError:
+                        return None
+                self.assertEqual(until(lambda: asked("up"), "a scrape")[0]["value"][1], "1")
+                rows = until(lambda: asked("sonde_agent_operations_total"), "operations")
+                self.assertEqual({(r["metric"]["device"], r["metric"]["kind"], r["metric"].get("kernel", "")): int(r["value"][1]) for r in rows},
+                                 {key: len(lengths) for key, lengths in self.expected(did).items()})
+                total, = until(lambda: asked("sum by (program) (sonde_agent_operation_seconds_total)"), "their time")
+                self.assertAlmostEqual(float(total["value"][1]), sum(map(sum, did.values())) / 1e9, places=9)
+            finally:
+                server.terminate()
+                server.wait(timeout=monitoring.LIMIT)
+
+
+def load_tests(loader, tests, pattern):
+    """This one alone: the class above is there for what its programs are made with."""
+    return loader.suiteClass([Prometheus("test_it_scrapes")])
+
+
+if __name__ == "__main__":
+    cli.main()
