@@ -1,6 +1,6 @@
 /* announced.h - the folder in which programs announce themselves while they run.
  *
- * A program that was started with `sonde record --light`, or with the variables that `sonde monitor --environment` prints, keeps its
+ * A program that was started with `sonde record --light` keeps its
  * live mapping (format/rows.h) in a folder of its own in here, HOST-PID-N. The folder lies in memory. It is its owner's alone, as
  * measurements are, and what ended programs leave in it goes away after a while.
  *
