@@ -30,6 +30,7 @@
     X(report)                \
     X(view)                  \
     X(export)                \
+    X(diff)                  \
     X(doctor)                \
     X(help)                  \
     X(man)                   \
@@ -40,6 +41,7 @@ enum {
     SONDE_EXIT_OK = 0,
     SONDE_EXIT_FAILED = 1, /* understood, but it could not be done */
     SONDE_EXIT_USAGE = 2,  /* the command line was not understood */
+    SONDE_EXIT_ABOVE = 3,  /* diff: slower than --fail-above allows */
 };
 
 /* ---- commands ---------------------------------------------------------- */
