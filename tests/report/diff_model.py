@@ -85,15 +85,25 @@ def limit(freedom, share=.95):
     return high
 
 
-def welch(a, b):
-    """(low, high, p) of the difference of the means."""
+def typical(p, name, pieces=20):
+    """What the durations of a kernel add up to when each is the median of the means of twenty parts of the run."""
+    times = [op["end_ns"] - op["start_ns"] for op in p.truth if op["name"] == name]
+    parts = [times] if not times else [[t for i, t in enumerate(times) if i * min(pieces, len(times)) // len(times) == k]
+                                       for k in range(min(pieces, len(times)))]
+    return len(times) * statistics.median(map(statistics.mean, parts)) if times else 0
+
+
+def welch(a, b, measured):
+    """(low, high, p) of the difference of the means; the interval holds the measured one, too, and the lesser of both is tested."""
     va, vb = statistics.variance(a) / len(a), statistics.variance(b) / len(b)
     delta = statistics.mean(b) - statistics.mean(a)
+    tested = 0 if delta * measured <= 0 else min(delta, measured, key=abs)
     if va + vb == 0:
-        return delta, delta, float(delta == 0)
+        return min(delta, measured), max(delta, measured), float(tested == 0)
     freedom = (va + vb) ** 2 / (va ** 2 / (len(a) - 1) + vb ** 2 / (len(b) - 1))
     error = math.sqrt(va + vb)
-    return delta - error * limit(freedom), delta + error * limit(freedom), tail(delta / error, freedom)
+    half = error * limit(freedom)
+    return min(delta, measured) - half, max(delta, measured) + half, tail(tested / error, freedom)
 
 
 def discoveries(p_values, rate=.05):

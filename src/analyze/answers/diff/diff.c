@@ -58,7 +58,9 @@ struct rows {
     SONDE_VECTOR(struct context) contexts;
     struct sonde_map known;
     SONDE_VECTOR(double) values;      /* [context][metric][run] */
-    SONDE_VECTOR(uint64_t) timed;     /* [context][run] */
+    SONDE_VECTOR(uint64_t) timed;     /* [context][run]: durations that the trace should have */
+    struct sonde__typical *typical;   /* [context][run]: of those that it has */
+    double *figures;                  /* [run]: of the context at hand */
     uint32_t **row_of;                /* [run][node of its profile]: context whose durations are wanted */
     bool unknown[SONDE_DIFF_METRICS]; /* of some run */
 };
@@ -220,25 +222,44 @@ static double mean(const double *values, uint32_t count)
     return sum / count;
 }
 
-/* With one run a side; `pieces`: [side][context], NULL: there are none. */
-static struct sonde_diff_effect effect_within(struct rows *r, uint32_t context, enum sonde_diff_metric metric,
-                                              struct sonde__pieces *const pieces[SONDE_DIFF_SIDES])
+static struct sonde__single single_of(struct rows *r, uint32_t context, enum sonde_diff_metric metric, uint32_t run)
+{
+    const size_t at = (size_t)context * r->config->run_count + run;
+    return (struct sonde__single){r->timed.items[at], *value_of(r, context, metric, run), r->typical[at]};
+}
+
+/* With one run a side. */
+static struct sonde_diff_effect effect_within(struct rows *r, uint32_t context, enum sonde_diff_metric metric)
 {
     struct sonde__single sides[SONDE_DIFF_SIDES];
     double count[SONDE_DIFF_SIDES], each[SONDE_DIFF_SIDES];
     for (uint32_t i = 0; i < SONDE_DIFF_SIDES; i++) {
-        const uint64_t timed = r->timed.items[(size_t)context * r->config->run_count + i];
-        sides[i] = (struct sonde__single){timed, *value_of(r, context, metric, i), &pieces[i][context]};
+        sides[i] = single_of(r, context, metric, i);
         count[i] = *value_of(r, context, SONDE_DIFF_COUNT, i);
         each[i] = metric == SONDE_DIFF_COUNT ? 1 : (count[i] > 0 ? *value_of(r, context, metric, i) / count[i] : 0);
-        if (metric == SONDE_DIFF_WAITING && sides[i].total_ns > 0 && !timed)
+        if (metric == SONDE_DIFF_WAITING && sides[i].total_ns > 0 && !sides[i].count)
             return (struct sonde_diff_effect){0};
     }
     if (metric == SONDE_DIFF_TIME || metric == SONDE_DIFF_WAITING)
-        return sonde__effect_of_pieces(&sides[SONDE_DIFF_BEFORE], &sides[SONDE_DIFF_AFTER]);
+        return sonde__effect_within(&sides[SONDE_DIFF_BEFORE], &sides[SONDE_DIFF_AFTER]);
     if (metric == SONDE_DIFF_COUNT || metric == SONDE_DIFF_BYTES)
         return sonde__effect_of_counts(count[0], each[0], count[1], each[1]);
     return (struct sonde_diff_effect){0};
+}
+
+/* Of durations what they typically add up to: few unusual ones would be most of what differs between runs. Where some run
+ * lacks its durations, and of other metrics, the sums as they are. */
+static struct sonde_diff_effect effect_of_runs(struct rows *r, uint32_t context, enum sonde_diff_metric metric, double measured)
+{
+    const uint32_t runs = r->config->run_count, before = r->config->before_count;
+    const double *sums = value_of(r, context, metric, 0);
+    bool durations = metric == SONDE_DIFF_TIME || metric == SONDE_DIFF_WAITING;
+    for (uint32_t run = 0; run < runs; run++) {
+        const struct sonde__single of = single_of(r, context, metric, run);
+        r->figures[run] = (double)of.count * of.typical.ns;
+        durations &= of.total_ns == 0 ? !of.count : of.count && of.typical.pieces > 0;
+    }
+    return sonde__effect_of_runs(durations ? r->figures : sums, before, runs, measured);
 }
 
 /* Operations without times have none that could be compared. */
@@ -260,7 +281,7 @@ static enum sonde_diff_match match_of(const struct context *c)
     return c->own_name[SONDE_DIFF_BEFORE] != c->own_name[SONDE_DIFF_AFTER] ? SONDE_DIFF_RENAMED : c->match;
 }
 
-static int add_rows(struct rows *r, uint32_t context, struct sonde__pieces *const pieces[SONDE_DIFF_SIDES], struct sonde_diff *out)
+static int add_rows(struct rows *r, uint32_t context, struct sonde_diff *out)
 {
     const struct context *c = &r->contexts.items[context];
     const uint32_t before = r->config->before_count, after = r->config->run_count - before;
@@ -277,8 +298,7 @@ static int add_rows(struct rows *r, uint32_t context, struct sonde__pieces *cons
             continue;
         memcpy(row.run, c->run, sizeof row.run);
         memcpy(row.node, c->node, sizeof row.node);
-        row.effect = out->by_runs ? sonde__effect_of_runs(values, before, values + before, after)
-                                  : effect_within(r, context, metric, pieces);
+        row.effect = out->by_runs ? effect_of_runs(r, context, metric, row.after - row.before) : effect_within(r, context, metric);
         rc = sonde_vector_push(&out->rows, row);
     }
     return rc;
@@ -335,31 +355,34 @@ static void find_common(struct sonde_diff *out)
     out->common = all[by] > 0 ? both[by] / all[by] : 0;
 }
 
-/* Single durations matter only where runs cannot be compared with runs. */
-static int read_pieces(struct rows *r, struct sonde__pieces *pieces[SONDE_DIFF_SIDES], struct sonde_progress *progress)
+/* Run by run, so that the pieces of one are there at a time. */
+static int read_typical(struct rows *r, struct sonde_progress *progress)
 {
-    int rc = 0;
-    for (uint32_t run = 0; run < SONDE_DIFF_SIDES && !rc; run++) {
-        pieces[run] = calloc(r->contexts.count ? r->contexts.count : 1, sizeof **pieces);
-        for (size_t i = 0; pieces[run] && i < r->contexts.count; i++)
-            pieces[run][i].expected = r->timed.items[i * SONDE_DIFF_SIDES + run];
-        rc = pieces[run] ? sonde__durations_read(&r->config->runs[run], r->row_of[run], pieces[run], progress) : SONDE_ENOMEM;
+    const uint32_t runs = r->config->run_count;
+    struct sonde__pieces *pieces = malloc((r->contexts.count + 1) * sizeof *pieces);
+    r->typical = calloc(r->contexts.count * runs + 1, sizeof *r->typical);
+    r->figures = calloc(runs, sizeof *r->figures);
+    int rc = pieces && r->typical && r->figures ? 0 : SONDE_ENOMEM;
+    for (uint32_t run = 0; run < runs && !rc; run++) {
+        memset(pieces, 0, (r->contexts.count + 1) * sizeof *pieces);
+        for (size_t i = 0; i < r->contexts.count; i++)
+            pieces[i].expected = r->timed.items[i * runs + run];
+        rc = sonde__durations_read(&r->config->runs[run], r->row_of[run], pieces, progress);
+        for (size_t i = 0; i < r->contexts.count && !rc; i++)
+            r->typical[i * runs + run] = sonde__pieces_typical(&pieces[i]);
     }
+    free(pieces);
     return rc;
 }
 
 static int make_rows(struct rows *r, struct sonde_diff *out, struct sonde_progress *progress)
 {
-    struct sonde__pieces *pieces[SONDE_DIFF_SIDES] = {NULL};
     int rc = sonde__trees_build(&r->trees, r->config);
     for (uint32_t run = 0; run < r->config->run_count && !rc; run++)
         rc = add_run(r, run, progress);
-    if (!rc && !out->by_runs)
-        rc = read_pieces(r, pieces, progress);
+    rc = rc ? rc : read_typical(r, progress);
     for (uint32_t i = 0; i < r->contexts.count && !rc; i++)
-        rc = add_rows(r, i, pieces, out);
-    for (int side = 0; side < SONDE_DIFF_SIDES; side++)
-        free(pieces[side]);
+        rc = add_rows(r, i, out);
     rc = rc ? rc : find_significant(out);
     if (!rc && out->rows.count)
         qsort(out->rows.items, out->rows.count, sizeof *out->rows.items, by_difference);
@@ -372,6 +395,8 @@ static void rows_fini(struct rows *r)
     for (uint32_t i = 0; r->row_of && i < r->config->run_count; i++)
         free(r->row_of[i]);
     free(r->row_of);
+    free(r->typical);
+    free(r->figures);
     sonde__trees_fini(&r->trees);
     sonde_vector_fini(&r->contexts);
     sonde_vector_fini(&r->values);
@@ -394,7 +419,7 @@ static int compare_totals(const struct sonde_diff_config *config, struct sonde_d
     }
     out->total.before_ns = mean(wall, before);
     out->total.after_ns = mean(wall + before, after);
-    out->total.effect = sonde__ratio_of_runs(wall, before, wall + before, after);
+    out->total.effect = sonde__ratio_of_runs(wall, before, config->run_count);
     free(wall);
     return 0;
 }

@@ -197,23 +197,23 @@ static struct sonde__pieces pieces_of(const struct reading *r, uint32_t name)
 static int compare(const struct sonde_diff_config *config, const struct reading *runs, uint32_t name, struct sonde_diff *out)
 {
     const uint32_t before = config->before_count, after = config->run_count - before;
-    double *typical = calloc(config->run_count, sizeof *typical), spread;
-    struct sonde__pieces *pieces = calloc(config->run_count, sizeof *pieces);
-    for (uint32_t i = 0; typical && pieces && i < config->run_count; i++) {
+    struct sonde__typical *typical = calloc(config->run_count, sizeof *typical);
+    double *ns = calloc(config->run_count, sizeof *ns);
+    for (uint32_t i = 0; typical && ns && i < config->run_count; i++) {
         const bool is_before = i < before;
-        pieces[i] = pieces_of(&runs[i], name);
-        sonde__pieces_typical(&pieces[i], &typical[i], &spread);
-        out->step_count[!is_before] += (double)pieces[i].seen / (is_before ? before : after);
-        *(is_before ? &out->step.before_ns : &out->step.after_ns) += typical[i] / (is_before ? before : after);
+        const struct sonde__pieces pieces = pieces_of(&runs[i], name);
+        typical[i] = sonde__pieces_typical(&pieces);
+        ns[i] = typical[i].ns;
+        out->step_count[!is_before] += (double)pieces.seen / (is_before ? before : after);
+        *(is_before ? &out->step.before_ns : &out->step.after_ns) += ns[i] / (is_before ? before : after);
     }
-    if (typical && pieces) {
+    if (typical && ns) {
         out->step.known = true;
-        out->step.effect = config->run_count > 2 ? sonde__ratio_of_runs(typical, before, typical + before, after)
-                                                 : sonde__ratio_of_pieces(&pieces[0], &pieces[1]);
+        out->step.effect = out->by_runs ? sonde__ratio_of_runs(ns, before, config->run_count) : sonde__ratio_within(&typical[0], &typical[1]);
     }
-    const int rc = typical && pieces ? 0 : SONDE_ENOMEM;
+    const int rc = typical && ns ? 0 : SONDE_ENOMEM;
     free(typical);
-    free(pieces);
+    free(ns);
     return rc;
 }
 

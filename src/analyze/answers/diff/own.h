@@ -15,10 +15,12 @@ const char *sonde__diff_text(struct sonde_diff *out, const char *text);
 double sonde__student_tail(double t, double freedom);
 double sonde__student_limit(double freedom);
 
-/* Of the difference of two means, from the values of the runs of each side. Unknown with one of each. */
-struct sonde_diff_effect sonde__effect_of_runs(const double *before, size_t before_count, const double *after, size_t after_count);
+/* Of the difference of two means, from a figure of each run, those before first. `measured` is the difference as it was
+ * measured, of which the figures may leave out what is unusual: that widens the interval and makes nothing significant.
+ * Unknown with one run on each side. */
+struct sonde_diff_effect sonde__effect_of_runs(const double *values, size_t before_count, size_t count, double measured);
 /* The same of their ratio, after / before, both > 0. */
-struct sonde_diff_effect sonde__ratio_of_runs(const double *before, size_t before_count, const double *after, size_t after_count);
+struct sonde_diff_effect sonde__ratio_of_runs(const double *values, size_t before_count, size_t count);
 
 /* Durations of one run, cut in their order into pieces of about as many. */
 enum { SONDE__PIECES = 20,
@@ -29,18 +31,22 @@ struct sonde__pieces { /* ready when zeroed; `expected` is set first */
     uint32_t count[SONDE__PIECES];
 };
 void sonde__pieces_add(struct sonde__pieces *pieces, double ns);
-/* Median of the pieces' means and their spread, as a standard deviation (from the median deviation). Returns how many
- * pieces there are; below SONDE__PIECES_LEAST the spread says nothing. */
-size_t sonde__pieces_typical(const struct sonde__pieces *pieces, double *typical_ns, double *spread_ns);
 
-struct sonde__single { /* a side of one run */
-    uint64_t count;    /* operations or calls with times */
+struct sonde__typical {  /* of the durations of one run */
+    double ns;           /* median of the pieces' means */
+    double spread_ns;    /* their spread as a standard deviation, from the median deviation */
+    uint32_t pieces;     /* below SONDE__PIECES_LEAST the spread says nothing; 0: nothing is known */
+};
+struct sonde__typical sonde__pieces_typical(const struct sonde__pieces *pieces);
+
+struct sonde__single {   /* a side of one run */
+    uint64_t count;      /* operations or calls with times */
     double total_ns;
-    const struct sonde__pieces *pieces;
+    struct sonde__typical typical;
 };
 /* Of the difference of two total times; of the ratio of two typical ones. */
-struct sonde_diff_effect sonde__effect_of_pieces(const struct sonde__single *before, const struct sonde__single *after);
-struct sonde_diff_effect sonde__ratio_of_pieces(const struct sonde__pieces *before, const struct sonde__pieces *after);
+struct sonde_diff_effect sonde__effect_within(const struct sonde__single *before, const struct sonde__single *after);
+struct sonde_diff_effect sonde__ratio_within(const struct sonde__typical *before, const struct sonde__typical *after);
 /* Of two numbers of events, each of which stands for `each` of a quantity. */
 struct sonde_diff_effect sonde__effect_of_counts(double before, double before_each, double after, double after_each);
 

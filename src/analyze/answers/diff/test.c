@@ -81,15 +81,21 @@ static double freedom_of(const struct estimate *a, const struct estimate *b)
     return of_a + of_b > 0 ? sum * sum / (of_a + of_b) : 0;
 }
 
-/* What does not vary and differs is no chance, what does not differ may be one. */
-static struct sonde_diff_effect compare(const struct estimate *before, const struct estimate *after)
+/* The interval holds the measured difference, too; the test is of the lesser of both. What does not vary and differs is no
+ * chance, what does not differ may be one. */
+static struct sonde_diff_effect compare(const struct estimate *before, const struct estimate *after, double measured)
 {
     const double delta = after->value - before->value, freedom = freedom_of(before, after);
     const double error = sqrt(before->variance + after->variance);
-    if (!(freedom > 0) || !(error > 0))
-        return (struct sonde_diff_effect){true, delta, delta, delta == 0 ? 1 : 0};
-    const double half = error * sonde__student_limit(freedom);
-    return (struct sonde_diff_effect){true, delta - half, delta + half, sonde__student_tail(delta / error, freedom)};
+    const double nearer = delta * measured <= 0 ? 0 : (fabs(delta) < fabs(measured) ? delta : measured);
+    const bool varies = freedom > 0 && error > 0;
+    const double half = varies ? error * sonde__student_limit(freedom) : 0;
+    return (struct sonde_diff_effect){
+        .known = true,
+        .low = delta - half + fmin(0, measured - delta),
+        .high = delta + half + fmax(0, measured - delta),
+        .p = varies ? sonde__student_tail(nearer / error, freedom) : (nearer == 0 ? 1 : 0),
+    };
 }
 
 /* ---- between runs --------------------------------------------------------------------------- */
@@ -113,12 +119,13 @@ static void lend(struct estimate *single, const struct estimate *several)
     single->freedom = 0;
 }
 
-static struct sonde_diff_effect compare_means(struct estimate before, struct estimate after)
+/* Two single runs have nothing to lend. */
+static struct sonde_diff_effect compare_means(struct estimate before, struct estimate after, double measured)
 {
-    if (before.freedom <= 0 && after.freedom <= 0)
-        return (struct sonde_diff_effect){0};
-    const bool pooled = before.freedom <= 0 || after.freedom <= 0;
     const double freedom = before.freedom > 0 ? before.freedom : after.freedom;
+    const bool pooled = before.freedom <= 0 || after.freedom <= 0;
+    if (!(freedom > 0))
+        return (struct sonde_diff_effect){0};
     if (before.freedom <= 0)
         lend(&before, &after);
     else if (after.freedom <= 0)
@@ -128,12 +135,12 @@ static struct sonde_diff_effect compare_means(struct estimate before, struct est
         before.freedom = freedom;
         after.variance = 0;
     }
-    return compare(&before, &after);
+    return compare(&before, &after, measured);
 }
 
-struct sonde_diff_effect sonde__effect_of_runs(const double *before, size_t before_count, const double *after, size_t after_count)
+struct sonde_diff_effect sonde__effect_of_runs(const double *values, size_t before_count, size_t count, double measured)
 {
-    return compare_means(mean_of(before, before_count), mean_of(after, after_count));
+    return compare_means(mean_of(values, before_count), mean_of(values + before_count, count - before_count), measured);
 }
 
 /* The logarithm of a mean: its variance is the relative one of the mean (the delta method). */
@@ -149,12 +156,13 @@ static struct sonde_diff_effect as_ratio(struct sonde_diff_effect effect)
     return effect;
 }
 
-struct sonde_diff_effect sonde__ratio_of_runs(const double *before, size_t before_count, const double *after, size_t after_count)
+struct sonde_diff_effect sonde__ratio_of_runs(const double *values, size_t before_count, size_t count)
 {
-    const struct estimate a = mean_of(before, before_count), b = mean_of(after, after_count);
-    if (!(a.value > 0) || !(b.value > 0))
+    const struct estimate before = mean_of(values, before_count), after = mean_of(values + before_count, count - before_count);
+    if (!(before.value > 0) || !(after.value > 0))
         return (struct sonde_diff_effect){0};
-    const struct sonde_diff_effect effect = compare_means(log_of(a), log_of(b));
+    const struct estimate a = log_of(before), b = log_of(after);
+    const struct sonde_diff_effect effect = compare_means(a, b, b.value - a.value);
     return effect.known ? as_ratio(effect) : effect;
 }
 
@@ -163,7 +171,7 @@ struct sonde_diff_effect sonde__ratio_of_runs(const double *before, size_t befor
 void sonde__pieces_add(struct sonde__pieces *pieces, double ns)
 {
     const uint64_t all = pieces->expected ? pieces->expected : 1;
-    const uint64_t number = all < SONDE__PIECES ? pieces->seen : (uint64_t)((double)pieces->seen / (double)all * SONDE__PIECES);
+    const uint64_t number = all < SONDE__PIECES ? pieces->seen : pieces->seen * SONDE__PIECES / all;
     const uint64_t at = number < SONDE__PIECES ? number : SONDE__PIECES - 1;
     pieces->sum[at] += ns;
     pieces->count[at]++;
@@ -184,65 +192,54 @@ static double median_of(double *values, size_t count)
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-size_t sonde__pieces_typical(const struct sonde__pieces *pieces, double *typical_ns, double *spread_ns)
+struct sonde__typical sonde__pieces_typical(const struct sonde__pieces *pieces)
 {
     double means[SONDE__PIECES], deviations[SONDE__PIECES];
-    size_t count = 0;
+    struct sonde__typical typical = {0};
     for (int i = 0; i < SONDE__PIECES; i++)
         if (pieces->count[i])
-            means[count++] = pieces->sum[i] / pieces->count[i];
-    *typical_ns = median_of(means, count);
-    for (size_t i = 0; i < count; i++)
-        deviations[i] = fabs(means[i] - *typical_ns);
-    *spread_ns = 1.4826 * median_of(deviations, count); /* that of a normal distribution */
-    return count;
+            means[typical.pieces++] = pieces->sum[i] / pieces->count[i];
+    typical.ns = median_of(means, typical.pieces);
+    for (uint32_t i = 0; i < typical.pieces; i++)
+        deviations[i] = fabs(means[i] - typical.ns);
+    typical.spread_ns = 1.4826 * median_of(deviations, typical.pieces); /* that of a normal distribution */
+    return typical;
 }
 
 /* What a total would be if every duration were the typical one; it varies between runs as pieces do within one. */
-static bool total_of(const struct sonde__single *side, bool counts_vary, struct estimate *out)
+static struct estimate total_of(const struct sonde__single *side, bool counts_vary)
 {
-    double typical, spread;
-    *out = (struct estimate){0};
+    const double n = (double)side->count, ns = side->typical.ns, spread = n * side->typical.spread_ns;
     if (!side->count)
-        return true;
-    const size_t pieces = sonde__pieces_typical(side->pieces, &typical, &spread);
-    const double n = (double)side->count;
-    *out = (struct estimate){n * typical, n * spread * n * spread, (double)pieces - 1};
-    if (counts_vary)
-        out->variance += n * typical * typical;
-    return pieces >= SONDE__PIECES_LEAST;
+        return (struct estimate){0};
+    return (struct estimate){n * ns, spread * spread + (counts_vary ? n * ns * ns : 0), (double)side->typical.pieces - 1};
 }
 
-/* Few unusual durations (a first launch) make no difference significant, and do not leave the interval. */
-struct sonde_diff_effect sonde__effect_of_pieces(const struct sonde__single *before, const struct sonde__single *after)
+static bool says_enough(const struct sonde__single *side)
 {
-    struct estimate a, b;
-    const bool differ = before->count != after->count;
-    const bool known_a = total_of(before, differ, &a), known_b = total_of(after, differ, &b);
-    if (!known_a || !known_b)
-        return (struct sonde_diff_effect){0};
-    const double typical = b.value - a.value, measured = after->total_ns - before->total_ns;
-    const double nearer = typical * measured <= 0 ? 0 : (fabs(typical) < fabs(measured) ? typical : measured);
-    struct sonde_diff_effect effect = compare(&a, &b);
-    b.value = a.value + nearer;
-    effect.p = compare(&a, &b).p;
-    effect.low += fmin(0, measured - typical);
-    effect.high += fmax(0, measured - typical);
-    return effect;
+    return !side->count || side->typical.pieces >= SONDE__PIECES_LEAST;
 }
 
-struct sonde_diff_effect sonde__ratio_of_pieces(const struct sonde__pieces *before, const struct sonde__pieces *after)
+struct sonde_diff_effect sonde__effect_within(const struct sonde__single *before, const struct sonde__single *after)
+{
+    const bool counts_vary = before->count != after->count;
+    const struct estimate a = total_of(before, counts_vary), b = total_of(after, counts_vary);
+    if (!says_enough(before) || !says_enough(after))
+        return (struct sonde_diff_effect){0};
+    return compare(&a, &b, after->total_ns - before->total_ns);
+}
+
+struct sonde_diff_effect sonde__ratio_within(const struct sonde__typical *before, const struct sonde__typical *after)
 {
     struct estimate e[SONDE_DIFF_SIDES];
-    const struct sonde__pieces *sides[] = {before, after};
+    const struct sonde__typical *const sides[] = {before, after};
     for (int i = 0; i < SONDE_DIFF_SIDES; i++) {
-        double typical, spread;
-        const size_t pieces = sonde__pieces_typical(sides[i], &typical, &spread);
-        if (pieces < SONDE__PIECES_LEAST || !(typical > 0))
+        const struct sonde__typical *t = sides[i];
+        if (t->pieces < SONDE__PIECES_LEAST || !(t->ns > 0))
             return (struct sonde_diff_effect){0};
-        e[i] = log_of((struct estimate){typical, spread * spread, (double)pieces - 1});
+        e[i] = log_of((struct estimate){t->ns, t->spread_ns * t->spread_ns, (double)t->pieces - 1});
     }
-    return as_ratio(compare(&e[SONDE_DIFF_BEFORE], &e[SONDE_DIFF_AFTER]));
+    return as_ratio(compare(&e[SONDE_DIFF_BEFORE], &e[SONDE_DIFF_AFTER], e[SONDE_DIFF_AFTER].value - e[SONDE_DIFF_BEFORE].value));
 }
 
 /* Numbers that are the same are taken as the program's; others as Poisson's, which few programs' vary more than. */
