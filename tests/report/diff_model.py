@@ -14,7 +14,8 @@ US = 1000
 class Kernel:
     """Launched once a step, from `function` at `line` of `file`, perhaps through a function of a name of its own."""
 
-    def __init__(self, name, mean_us, function="step", line=20, file="main.py", size=0, kind="kernel", times=1):
+    def __init__(self, name, mean_us, function="step", line=20, file="main.py", size=0, kind="kernel", times=1, outer=()):
+        self.outer = outer  # (function, line): what calls `function`, the outermost first
         self.name, self.mean_us, self.function, self.line, self.file = name, mean_us, function, line, file
         self.size, self.kind, self.times = size, kind, times
 
@@ -33,7 +34,11 @@ def write(path, kernels, seed=0, steps=STEPS, noise=.03, drift=0, run_noise=0, f
     p = live.Process("host-%d-0" % (seed + 1), seed + 1, trace=trace, state=state)
     thread, queue = p.thread(1), p.queue(p.device(device))
     main = p.node(0, p.frame(live.PYTHON, p.python("main", "/home/user/main.py", main_line)))
-    nodes = [p.node(main, p.frame(live.PYTHON, p.python(k.function, "/home/user/" + k.file, k.line))) for k in kernels]
+    nodes = []
+    for k in kernels:
+        nodes.append(main)
+        for function, line in (*k.outer, (k.function, k.line)):
+            nodes[-1] = p.node(nodes[-1], p.frame(live.PYTHON, p.python(function, "/home/user/" + k.file, line)))
     of_the_run, slow, at = math.exp(draw.gauss(0, run_noise)), 0.0, p.start_ns + 1000 * US
     for step in range(steps):
         begin, slow = at, .9 * slow + drift * draw.gauss(0, 1)

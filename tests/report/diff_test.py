@@ -256,6 +256,39 @@ class Contexts(Case):
         self.assertEqual((row["match"], row["kernel_before"]), ("renamed", "softmax_row"))
         self.assertFalse([r for r in value["rows"] if r["match"] in ("new", "gone")])
 
+    def test_a_function_between(self):
+        """A wrapper came between, or went; a part of a function became one of its own."""
+        inside = lambda k, *outer: k.but(outer=outer)
+        plain = [Kernel("gemm", 50, function="forward", line=30), Kernel("relu", 5, function="forward", line=31), Kernel("sum", 8, line=60)]
+        wrapped = [inside(plain[0], ("wrapper", 70)), inside(plain[1], ("wrapper", 70)), plain[2].but(function="add_up", line=80, outer=(("step", 60),))]
+        for before, after in ((plain, wrapped), (wrapped, plain)):
+            value = self.compare(before, after)
+            for k in plain:
+                row = self.row(value, "time", k.name)
+                self.assertEqual((row["match"], row["significant"]), ("moved", False), row)
+                self.assertNotEqual(row["context_before"], row["context"])
+            self.assertEqual(value["common"], 1)
+            self.assertNotIn("new kernel", value["sentence"])
+
+    def test_programs_that_were_edited_at_random(self):
+        """Lines move, functions get other names and callers: each kernel, whose name tells, is found where it went."""
+        for seed in range(FEW):
+            draw = random.Random(seed)
+            before = [Kernel("k%d" % i, 10, function="f%d" % (i % 4), line=10 * i + draw.randrange(5, 10)) for i in range(12)]
+            moved, renamed, wrapped = draw.randrange(130), draw.randrange(4), draw.randrange(4)
+            after = [k.but(line=k.line + (7 if k.line > moved else 0),
+                           function="other_name" if k.function == "f%d" % renamed else k.function,
+                           outer=(("wrapper", 500),) if k.function == "f%d" % wrapped and wrapped != renamed else ()) for k in before]
+            draw.shuffle(after)
+            value = self.compare(before, after)
+            for k, now in zip(before, sorted(after, key=lambda k: int(k.name[1:]))):
+                row = self.row(value, "time", k.name)
+                was = row["context_before"] or row["context"]
+                self.assertTrue(was.startswith("%s() main.py:%d " % (k.function, k.line)), (seed, k.name, row))
+                self.assertTrue(row["context"].startswith("%s() main.py:%d " % (now.function, now.line)), (seed, k.name, row))
+                same = was == row["context"]
+                self.assertEqual(row["match"] == "same", same, (seed, k.name, row))
+
     def test_other_code_is_not_the_same_code(self):
         value = self.compare([Kernel("gemm", 50, function="forward"), Kernel("relu", 5)],
                              [Kernel("fft", 50, function="transform", times=2), Kernel("relu", 5)])

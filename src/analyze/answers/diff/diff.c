@@ -7,6 +7,7 @@
 
 #include "analyze/answers/blame/blame.h"
 #include "analyze/answers/lanes/sync.h"
+#include "base/parallel.h"
 #include "own.h"
 
 /* clang-format off */
@@ -55,6 +56,7 @@ struct context {              /* an operation, API call or routine, and the plac
 struct rows {
     const struct sonde_diff_config *config;
     struct sonde__trees trees;
+    uint32_t *place_of;               /* [node of the side before]: the node of its place; UINT32_MAX unknown */
     SONDE_VECTOR(struct context) contexts;
     struct sonde_map known;
     SONDE_VECTOR(double) values;      /* [context][metric][run] */
@@ -92,13 +94,27 @@ static uint32_t common_name(const struct rows *r, int side, const struct sonde__
     return renamed ? r->trees.sides[SONDE_DIFF_BEFORE].nodes.items[node->partner].key.name : node->key.name;
 }
 
-static void see(struct context *c, int side, uint32_t run, uint32_t node, uint32_t name)
+/* Where both sides have a context, a path of one side alone is another path. */
+static void see(struct context *c, int side, uint32_t run, uint32_t node, const struct sonde__side_node *leaf, uint32_t name)
 {
+    const uint8_t match = leaf->path < SONDE_DIFF_NEW ? leaf->path : SONDE_DIFF_MOVED;
+    c->match = match > c->match ? match : c->match;
     if (c->run[side] != UINT32_MAX)
         return;
     c->run[side] = run;
     c->node[side] = node;
     c->own_name[side] = name;
+}
+
+/* One number for the place of a leaf on both sides: that of before, also where it is called from elsewhere now. */
+static uint32_t joint_place(struct rows *r, int side, uint32_t leaf, uint32_t place)
+{
+    const uint32_t partner = r->trees.sides[side].nodes.items[leaf].partner;
+    if (side == SONDE_DIFF_BEFORE)
+        r->place_of[leaf] = place;
+    else if (partner != UINT32_MAX && r->place_of[partner] != UINT32_MAX)
+        return r->place_of[partner];
+    return sonde__trees_joint(&r->trees, side, place);
 }
 
 /* The context of `node` of a run's profile, by the place of its user's code and the name of `subject`; op 0: host code. 0 or
@@ -108,20 +124,20 @@ static int find_context(struct rows *r, uint32_t run, uint32_t node, uint32_t su
     const struct sonde_profile *profile = r->config->runs[run].profile;
     const int side = side_of(r, run);
     const struct sonde__side_node *nodes = r->trees.sides[side].nodes.items;
-    const uint32_t user = sonde_profile_place(profile, node), at = r->trees.at[run][user];
-    const struct sonde__side_node *named = &nodes[r->trees.at[run][subject]];
-    struct context c = {.place = sonde__trees_joint(&r->trees, side, at), .op = op, .match = nodes[at].path, .run = {UINT32_MAX, UINT32_MAX}};
+    const uint32_t user = sonde_profile_place(profile, node), at = r->trees.at[run][node];
+    const struct sonde__side_node *named = &nodes[r->trees.at[run][subject]], *leaf = &nodes[at];
+    struct context c = {.place = joint_place(r, side, at, r->trees.at[run][user]), .op = op, .run = {UINT32_MAX, UINT32_MAX}};
     c.name = subject == user ? 0 : common_name(r, side, named);
     uint64_t hash = sonde_hash_mix(sonde_hash_mix(c.place, c.name), op), found;
     for (; sonde_map_get(&r->known, hash, &found); hash++) {
         struct context *other = &r->contexts.items[found];
         if (other->place == c.place && other->name == c.name && other->op == op) {
-            see(other, side, run, node, named->key.name);
+            see(other, side, run, node, leaf, named->key.name);
             *out = (uint32_t)found;
             return 0;
         }
     }
-    see(&c, side, run, node, named->key.name);
+    see(&c, side, run, node, leaf, named->key.name);
     *out = (uint32_t)r->contexts.count;
     return sonde_map_put(&r->known, hash, *out) ? SONDE_ENOMEM : make_context(r, &c);
 }
@@ -355,32 +371,39 @@ static void find_common(struct sonde_diff *out)
     out->common = all[by] > 0 ? both[by] / all[by] : 0;
 }
 
-/* Run by run, so that the pieces of one are there at a time. */
-static int read_typical(struct rows *r, struct sonde_progress *progress)
+static int read_run(void *user, uint32_t run)
 {
+    struct rows *r = user;
     const uint32_t runs = r->config->run_count;
-    struct sonde__pieces *pieces = malloc((r->contexts.count + 1) * sizeof *pieces);
-    r->typical = calloc(r->contexts.count * runs + 1, sizeof *r->typical);
-    r->figures = calloc(runs, sizeof *r->figures);
-    int rc = pieces && r->typical && r->figures ? 0 : SONDE_ENOMEM;
-    for (uint32_t run = 0; run < runs && !rc; run++) {
-        memset(pieces, 0, (r->contexts.count + 1) * sizeof *pieces);
-        for (size_t i = 0; i < r->contexts.count; i++)
-            pieces[i].expected = r->timed.items[i * runs + run];
-        rc = sonde__durations_read(&r->config->runs[run], r->row_of[run], pieces, progress);
-        for (size_t i = 0; i < r->contexts.count && !rc; i++)
-            r->typical[i * runs + run] = sonde__pieces_typical(&pieces[i]);
-    }
+    struct sonde__pieces *pieces = calloc(r->contexts.count + 1, sizeof *pieces);
+    for (size_t i = 0; pieces && i < r->contexts.count; i++)
+        pieces[i].expected = r->timed.items[i * runs + run];
+    const int rc = pieces ? sonde__durations_read(&r->config->runs[run], r->row_of[run], pieces) : SONDE_ENOMEM;
+    for (size_t i = 0; i < r->contexts.count && !rc; i++)
+        r->typical[i * runs + run] = sonde__pieces_typical(&pieces[i]);
     free(pieces);
     return rc;
+}
+
+static int read_typical(struct rows *r)
+{
+    const uint32_t runs = r->config->run_count;
+    r->typical = calloc(r->contexts.count * runs + 1, sizeof *r->typical);
+    r->figures = calloc(runs, sizeof *r->figures);
+    return r->typical && r->figures ? sonde_parallel_run(sonde_parallel_threads(), runs, read_run, r) : SONDE_ENOMEM;
 }
 
 static int make_rows(struct rows *r, struct sonde_diff *out, struct sonde_progress *progress)
 {
     int rc = sonde__trees_build(&r->trees, r->config);
+    const size_t nodes = r->trees.sides[SONDE_DIFF_BEFORE].nodes.count;
+    r->place_of = rc ? NULL : malloc(nodes * sizeof *r->place_of);
+    if (r->place_of)
+        memset(r->place_of, 0xff, nodes * sizeof *r->place_of);
+    rc = rc ? rc : (r->place_of ? 0 : SONDE_ENOMEM);
     for (uint32_t run = 0; run < r->config->run_count && !rc; run++)
         rc = add_run(r, run, progress);
-    rc = rc ? rc : read_typical(r, progress);
+    rc = rc ? rc : read_typical(r);
     for (uint32_t i = 0; i < r->contexts.count && !rc; i++)
         rc = add_rows(r, i, out);
     rc = rc ? rc : find_significant(out);
@@ -395,6 +418,7 @@ static void rows_fini(struct rows *r)
     for (uint32_t i = 0; r->row_of && i < r->config->run_count; i++)
         free(r->row_of[i]);
     free(r->row_of);
+    free(r->place_of);
     free(r->typical);
     free(r->figures);
     sonde__trees_fini(&r->trees);

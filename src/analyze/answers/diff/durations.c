@@ -57,14 +57,13 @@ static int each_call(void *user, uint32_t lane, const void *row)
     return call->leave_ns >= call->enter_ns ? add(user, call->node, call->enter_ns, call->leave_ns) : 0;
 }
 
-int sonde__durations_read(const struct sonde_diff_run *run, const uint32_t *row_of, struct sonde__pieces *pieces,
-                          struct sonde_progress *progress)
+int sonde__durations_read(const struct sonde_diff_run *run, const uint32_t *row_of, struct sonde__pieces *pieces)
 {
     int rc = 0;
     for (uint32_t i = 0; i < run->m->process_count && !rc; i++) {
         struct filling f = {.run = run, .process = i, .row_of = row_of, .pieces = pieces, .last_row = row_of[0]};
-        const struct sonde_trace_stored ops = {.table = SONDE_TABLE_OP, .progress = progress};
-        const struct sonde_trace_stored calls = {.table = SONDE_TABLE_CALL, .progress = progress};
+        const struct sonde_trace_stored ops = {.table = SONDE_TABLE_OP};
+        const struct sonde_trace_stored calls = {.table = SONDE_TABLE_CALL};
         rc = sonde_trace_each(&run->m->processes[i], &ops, each_op, &f);
         rc = rc ? rc : sonde_trace_each(&run->m->processes[i], &calls, each_call, &f);
         sonde_map_fini(&f.rows);

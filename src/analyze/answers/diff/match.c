@@ -2,8 +2,9 @@
  *
  * From the root on, the children of two frames that are the same are matched: function by function its
  * lines, by an alignment that keeps their order (Needleman and Wunsch, J. Mol. Biol. 48, 1970) and prefers
- * those with the same code below, then equal ones; after that those of another name with mostly the same
- * code below. How much two frames have in common below is the share of equal
+ * those with the same code below, then equal ones; what is left of one side, and is called by a function
+ * that the other side does not have, is looked for below that one; at last those of another name with
+ * mostly the same code below are matched. How much two frames have in common below is the share of equal
  * MinHashes of the names there (Broder, "On the resemblance and containment of documents", 1997), which
  * estimates the number of common names by the number of all. docs/diff.md, "Which contexts are the same".
  */
@@ -16,6 +17,7 @@
 enum {
     HASHES = 32,
     LONGEST_NAME = 512,    /* bytes of kernels' names that are compared */
+    LAYERS = 4,            /* functions on one side only that are looked through */
     MOST_PAIRS = 1 << 20,  /* of two lists that are compared pair by pair; of longer ones what is equal is matched */
 };
 static const double RENAMED_FRAME = .5, RENAMED_KERNEL = .6; /* from which likeness on */
@@ -203,11 +205,10 @@ static int by_key(const void *left, const void *right)
     return order ? order : (a->node > b->node) - (a->node < b->node);
 }
 
-static int list_children(struct matching *m, int side, uint32_t parent)
+static int add_children(struct matching *m, int side, uint32_t parent)
 {
     const struct sonde__side_node *nodes = m->trees->sides[side].nodes.items;
     children *list = &m->lists[side];
-    list->count = 0;
     for (uint32_t at = nodes[parent].first_child; at; at = nodes[at].next_sibling)
         if (sonde_vector_push(list, (struct child){.key = &nodes[at].key, .node = at}))
             return SONDE_ENOMEM;
@@ -360,29 +361,97 @@ static int match_renamed(struct matching *m, struct child **of_a, struct child *
     return rc;
 }
 
-static int match_children(struct matching *m, struct pair pair)
+/* Is something that `child` calls left over on the other side? */
+static bool leads_to_left_over(const struct matching *m, int side, const struct child *child)
 {
-    int rc = list_children(m, SONDE_DIFF_BEFORE, pair.node[SONDE_DIFF_BEFORE]);
-    rc = rc ? rc : list_children(m, SONDE_DIFF_AFTER, pair.node[SONDE_DIFF_AFTER]);
+    const struct sonde__side_node *nodes = m->trees->sides[side].nodes.items;
+    const children *others = &m->lists[!side];
+    if (child->key->kind == SONDE_FRAME_OP || child->key->kind == SONDE_FRAME_API)
+        return false;
+    for (uint32_t at = nodes[child->node].first_child; at; at = nodes[at].next_sibling)
+        for (size_t i = 0; i < others->count; i++)
+            if (!others->items[i].taken && key_order(&nodes[at].key, others->items[i].key, false) == 0)
+                return true;
+    return false;
+}
+
+/* In place of a function that one side has between two others comes what it calls. Returns whether there was any, or
+ * SONDE_ENOMEM. */
+static int look_through(struct matching *m)
+{
+    int found = 0;
+    for (int side = 0; side < SONDE_DIFF_SIDES; side++) {
+        children *list = &m->lists[side];
+        SONDE_VECTOR(uint32_t) through = {0};
+        size_t left = 0;
+        int rc = 0;
+        for (size_t i = 0; i < list->count && !rc; i++) {
+            const struct child *child = &list->items[i];
+            if (!child->taken && list->count < MOST_PAIRS / 64 && leads_to_left_over(m, side, child))
+                rc = sonde_vector_push(&through, child->node);
+            else if (!child->taken)
+                list->items[left++] = *child;
+        }
+        list->count = left;
+        for (size_t i = 0; i < through.count && !rc; i++)
+            rc = add_children(m, side, through.items[i]);
+        found |= through.count > 0;
+        sonde_vector_fini(&through);
+        if (rc)
+            return rc;
+    }
+    return found;
+}
+
+static int match_left_over(struct matching *m)
+{
     const size_t count_a = m->lists[SONDE_DIFF_BEFORE].count, count_b = m->lists[SONDE_DIFF_AFTER].count;
-    if (rc || !count_a || !count_b)
-        return rc;
-    struct child **room = malloc((count_a + count_b) * sizeof *room);
-    rc = room ? match_functions(m) : SONDE_ENOMEM;
-    rc = rc ? rc : match_renamed(m, room, room + count_a);
+    struct child **room = malloc((count_a + count_b + 1) * sizeof *room);
+    const int rc = room ? match_renamed(m, room, room + count_a) : SONDE_ENOMEM;
     free(room);
     return rc;
 }
 
+static int match_children(struct matching *m, struct pair pair)
+{
+    int rc = 0, more = 1;
+    for (int side = 0; side < SONDE_DIFF_SIDES && !rc; side++) {
+        m->lists[side].count = 0;
+        rc = add_children(m, side, pair.node[side]);
+    }
+    for (int layer = 0; layer < LAYERS && more && !rc; layer++) {
+        rc = match_functions(m);
+        more = rc ? 0 : look_through(m);
+        rc = more < 0 ? more : rc;
+    }
+    rc = rc || !more ? rc : match_functions(m);
+    return rc ? rc : match_left_over(m);
+}
+
 /* ---- both trees ------------------------------------------------------------------------------------- */
 
+/* A path through a function that the other side has not is another path of the same code. */
 static void find_paths(struct sonde__side *side, enum sonde_diff_match alone)
 {
     for (size_t i = 1; i < side->nodes.count; i++) {
         struct sonde__side_node *node = &side->nodes.items[i];
-        const uint8_t above = side->nodes.items[node->parent].path;
-        node->match = node->partner == UINT32_MAX ? (uint8_t)alone : node->match;
+        const uint8_t way = side->nodes.items[node->parent].path;
+        const bool matched = node->partner != UINT32_MAX;
+        const uint8_t above = matched && way >= SONDE_DIFF_NEW ? SONDE_DIFF_MOVED : way;
+        node->match = matched ? node->match : (uint8_t)alone;
         node->path = node->match > above ? node->match : above;
+    }
+}
+
+static void join_paths(struct sonde__trees *trees)
+{
+    struct sonde__side *before = &trees->sides[SONDE_DIFF_BEFORE];
+    for (size_t i = 1; i < before->nodes.count; i++) {
+        struct sonde__side_node *a = &before->nodes.items[i];
+        if (a->partner == UINT32_MAX)
+            continue;
+        struct sonde__side_node *b = &trees->sides[SONDE_DIFF_AFTER].nodes.items[a->partner];
+        a->path = b->path = a->path > b->path ? a->path : b->path;
     }
 }
 
@@ -404,6 +473,7 @@ static int match(struct sonde__trees *trees)
     sonde_vector_fini(&m.open);
     find_paths(&trees->sides[SONDE_DIFF_BEFORE], SONDE_DIFF_GONE);
     find_paths(&trees->sides[SONDE_DIFF_AFTER], SONDE_DIFF_NEW);
+    join_paths(trees);
     return rc;
 }
 

@@ -92,9 +92,8 @@ static inline uint32_t sonde__trees_joint(const struct sonde__trees *trees, int 
 /* ---- durations (durations.c) ----------------------------------------------------------------- */
 
 /* Durations of a run's operations and waiting calls: pieces[row_of[node of its profile]]; UINT32_MAX: not wanted. 0 or a
- * negative code of reading. */
-int sonde__durations_read(const struct sonde_diff_run *run, const uint32_t *row_of, struct sonde__pieces *pieces,
-                          struct sonde_progress *progress);
+ * negative code of reading. Runs may be read side by side. */
+int sonde__durations_read(const struct sonde_diff_run *run, const uint32_t *row_of, struct sonde__pieces *pieces);
 /* The step of both sides into out->step; 0 or a negative code of reading. */
 int sonde__steps_compare(const struct sonde_diff_config *config, struct sonde_diff *out);
 
