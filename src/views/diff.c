@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/number.h"
 #include "names.h"
 
@@ -121,21 +122,37 @@ static int shown_side(const struct sonde_diff_row *row)
     return has(row, SONDE_DIFF_AFTER) ? SONDE_DIFF_AFTER : SONDE_DIFF_BEFORE;
 }
 
+/* The user's own code is one context by function: "host_difference() heat.c ← main() heat.c:241". */
+static void add_own_code(const struct sonde_query *q, uint32_t frame, uint32_t frames, struct sonde_text *out)
+{
+    const uint32_t parent = q->profile->nodes.items[frame].parent;
+    uint32_t caller;
+    sonde_name_routine(q, out, &q->profile->nodes.items[frame]);
+    if (frames < 2 || !sonde_profile_callers(q->profile, parent, &caller, 1))
+        return;
+    sonde_text_add(out, sonde_profile_called_by(q->profile, frame));
+    sonde_name_callers(q, out, parent, frames - 1);
+}
+
 /* "step() heat.c:81 ← main() heat.c:140", "clFinish in step() heat.c:88 ← main() heat.c:140". */
 static void add_context(const struct sonde_diff_shown *s, const struct sonde_diff_row *row, int side, uint32_t frames, struct sonde_text *out)
 {
     const struct sonde_query *q = s->queries[row->run[side]];
     const uint32_t leaf = row->node[side];
-    const uint32_t routine = row->op || q->profile->nodes.items[leaf].kind == SONDE_FRAME_API ? leaf : sonde_profile_routine(q->profile, leaf);
-    uint32_t nearest;
+    const bool api = q->profile->nodes.items[leaf].kind == SONDE_FRAME_API;
+    const uint32_t routine = row->op || api ? leaf : sonde_profile_routine(q->profile, leaf);
+    uint32_t nearest = 0;
     const bool placed = sonde_profile_callers(q->profile, leaf, &nearest, 1) > 0;
-    if (!row->op && (!placed || nearest != routine))
-        sonde_name_routine(q, out, &q->profile->nodes.items[routine]);
-    if (!row->op && !placed)
+    if (!row->op && placed && nearest == routine) {
+        add_own_code(q, routine, frames, out);
         return;
-    if (!row->op && nearest != routine)
-        sonde_text_add(out, " in ");
-    sonde_name_callers(q, out, leaf, frames);
+    }
+    if (!row->op) {
+        sonde_name_routine(q, out, &q->profile->nodes.items[routine]);
+        sonde_text_add(out, placed ? " in " : "");
+    }
+    if (row->op || placed)
+        sonde_name_callers(q, out, leaf, frames);
 }
 
 static const char *kernel_of(const struct sonde_diff_shown *s, const struct sonde_diff_row *row, int side)
@@ -163,8 +180,10 @@ static void add_value(struct sonde_text *out, enum sonde_diff_metric metric, dou
 static void add_percent(struct sonde_text *out, double ratio)
 {
     char text[SONDE_NUMBER_MAX];
-    sonde_text_add(out, ratio < 1 ? "−" : (ratio > 1 ? "+" : ""));
-    sonde_text_add(out, sonde_number_percent(text, fabs(ratio - 1), 1));
+    sonde_number_percent(text, fabs(ratio - 1), 1);
+    if (*text != '<') /* too little for a sign */
+        sonde_text_add(out, ratio < 1 ? "−" : (ratio > 1 ? "+" : ""));
+    sonde_text_add(out, text);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------ */
@@ -424,19 +443,44 @@ static const struct sonde_diff_row *find_place(const struct sonde_diff *diff, do
     return best;
 }
 
-static void add_others(struct sonde_text *out, const struct sonde_diff *diff)
+/* Kernels, by name, that one side alone has; those that got another name are not new. 0 or SONDE_ENOMEM. */
+static int count_kernels(const struct sonde_diff_shown *s, size_t *added, size_t *gone)
 {
-    size_t added = 0, gone = 0;
-    for (size_t i = 0; i < diff->rows.count; i++) {
-        const struct sonde_diff_row *row = &diff->rows.items[i];
-        const bool kernel = only_on_one_side(row) && sonde_op_kind_runs(row->op);
-        added += kernel && row->match == SONDE_DIFF_NEW;
-        gone += kernel && row->match == SONDE_DIFF_GONE;
+    struct sonde_intern names = {0};
+    struct sonde_map sides = {0}; /* name -> bits of its sides */
+    int rc = 0;
+    for (size_t i = 0; i < s->diff->rows.count && !rc; i++) {
+        const struct sonde_diff_row *row = &s->diff->rows.items[i];
+        const bool kernel = row->metric == SONDE_DIFF_COUNT && sonde_op_kind_runs(row->op);
+        for (int side = 0; side < SONDE_DIFF_SIDES && kernel && !rc; side++) {
+            if (!has(row, side))
+                continue;
+            const uint32_t name = sonde_intern_text(&names, kernel_of(s, row, side));
+            uint64_t bits = 0;
+            sonde_map_get(&sides, name, &bits);
+            rc = name ? sonde_map_put(&sides, name, bits | (row->match < SONDE_DIFF_NEW ? 3u : 1u << side)) : SONDE_ENOMEM;
+        }
     }
+    *added = *gone = 0;
+    for (uint64_t name = 1, bits; name <= names.count; name++) {
+        *added += sonde_map_get(&sides, name, &bits) && bits == 1u << SONDE_DIFF_AFTER;
+        *gone += sonde_map_get(&sides, name, &bits) && bits == 1u << SONDE_DIFF_BEFORE;
+    }
+    sonde_intern_fini(&names);
+    sonde_map_fini(&sides);
+    return rc;
+}
+
+static void add_others(struct sonde_text *out, const struct sonde_diff_shown *s)
+{
+    size_t added, gone;
+    out->failed |= count_kernels(s, &added, &gone) != 0;
     if (added)
         sonde_text_format(out, "; %zu new kernel%s", added, added == 1 ? "" : "s");
-    if (gone)
-        sonde_text_format(out, added ? ", %zu gone" : "; %zu kernels gone", gone);
+    if (gone && added)
+        sonde_text_format(out, ", %zu gone", gone);
+    else if (gone)
+        sonde_text_format(out, "; %zu kernel%s gone", gone, gone == 1 ? "" : "s");
 }
 
 static void add_sentence(struct sonde_text *out, const struct sonde_diff_shown *s)
@@ -447,13 +491,15 @@ static void add_sentence(struct sonde_text *out, const struct sonde_diff_shown *
     const bool steps = sonde_diff_leading(diff) == &diff->step;
     const double base = steps ? diff->step.before_ns * diff->step_count[SONDE_DIFF_BEFORE] : diff->total.before_ns;
     add_verdict(out, diff);
+    if (diff->common == 0)
+        return;
     if (place && base > 0) {
         sonde_text_add(out, "; ");
         add_percent(out, 1 + delta / base);
         sonde_text_add(out, steps ? " of the steps is device time of " : " of it is device time of ");
         add_context(s, place, shown_side(place), 1, out);
     }
-    add_others(out, diff);
+    add_others(out, s);
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------------------------- */
@@ -565,12 +611,15 @@ int sonde_diff_fill(const struct sonde_diff_shown *shown, struct sonde_view_data
         sonde_view_say(out, false, "warning: %s", shown->diff->warnings.items[i])->tone = SONDE_TONE_WARNING;
     sonde_view_say(out, shown->diff->warnings.count > 0, "%s", sonde_text_get(&sentence))->tone = SONDE_TONE_TITLE;
     say_runs(shown, out);
-    show_changes(shown, out);
-    show_others(shown, out);
+    if (shown->diff->common > 0) {
+        show_changes(shown, out);
+        show_others(shown, out);
+    }
     item_rows(list, shown->diff);
     if (shown->diff->ledger.count)
         sonde_view_show(out, list, true);
-    say_noise(shown, out);
+    if (shown->diff->common > 0)
+        say_noise(shown, out);
     fill_root(shown, sonde_text_get(&sentence), out);
     const int rc = sentence.failed ? SONDE_ENOMEM : out->error;
     sonde_text_fini(&sentence);

@@ -12,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 import cli  # noqa: E402
 import diff_model as model  # noqa: E402
+import live  # noqa: E402
 import scenes  # noqa: E402
 import zoo  # noqa: E402
 from diff_model import Kernel, PLAIN  # noqa: E402
@@ -300,6 +301,23 @@ class Contexts(Case):
         self.assertLess(value["common"], .2)
         self.assertTrue(value["warnings"])
 
+    def test_a_kernel_at_a_new_place_is_no_new_kernel(self):
+        value = self.compare(PLAIN, PLAIN + [PLAIN[0].but(line=90, function="again")])
+        self.assertEqual(self.row(value, "count", "stencil", context="again()")["match"], "new")
+        self.assertNotIn("new kernel", value["sentence"])
+
+    def test_own_code_is_one_by_function(self):
+        """Samples at many lines of a loop are not many contexts."""
+        for name, lines in (("x", (30, 31, 32)), ("y", (40, 41))):
+            p = zoo.program()
+            p.cpu.update(rate_hz=100, sampling=1, samples=len(lines), threads=1)
+            zoo.launch(p, p.start_ns)
+            for i, line in enumerate(lines):
+                p.sample(p.main, p.node(p.code, p.frame(live.PYTHON, p.python("work", "/home/user/main.py", line))), p.start_ns + 10000 * (i + 1), 7000)
+            zoo.written(self.folder, name, p)
+        row = self.row(self.diff("x", "y"), "cpu", context="work() main.py")
+        self.assertEqual((row["context"], row["before"], row["after"], row["kernel"]), ("work() main.py ← step() main.py:7", 21000, 14000, None))
+
     def test_folders_of_the_source_do_not_matter(self):
         value = self.compare(PLAIN, [k.but(file="new/" + k.file) for k in PLAIN])
         self.assertEqual({r["match"] for r in value["rows"]}, {"same"})
@@ -370,6 +388,7 @@ class Incomparable(Case):
         zoo.written(self.folder, "other", p)
         done = self.ok("diff", "a0", "other")
         self.assertIn("warning: the two sides have no operation at a common place", done.out.replace("\n  ", " "))
+        self.assertNotIn("Where", done.out)
         self.assertIn("have no operation at a common place", self.fails("diff", "a0", "other", "--fail-above", "5%").err)
         self.assertEqual(self.diff("a0", "other")["common"], 0)
 

@@ -117,17 +117,23 @@ static uint32_t joint_place(struct rows *r, int side, uint32_t leaf, uint32_t pl
     return sonde__trees_joint(&r->trees, side, place);
 }
 
-/* The context of `node` of a run's profile, by the place of its user's code and the name of `subject`; op 0: host code. 0 or
- * SONDE_ENOMEM. */
+/* The context of `node` of a run's profile, by the place of its user's code and the name of `subject`; the user's own code is
+ * one by function, whatever its line. op 0: host code. 0 or SONDE_ENOMEM. */
 static int find_context(struct rows *r, uint32_t run, uint32_t node, uint32_t subject, uint32_t op, uint32_t *out)
 {
     const struct sonde_profile *profile = r->config->runs[run].profile;
     const int side = side_of(r, run);
     const struct sonde__side_node *nodes = r->trees.sides[side].nodes.items;
     const uint32_t user = sonde_profile_place(profile, node), at = r->trees.at[run][node];
+    const bool own = !op && user == subject;
+    const uint32_t place = r->trees.at[run][own ? profile->nodes.items[user].parent : user];
     const struct sonde__side_node *named = &nodes[r->trees.at[run][subject]], *leaf = &nodes[at];
-    struct context c = {.place = joint_place(r, side, at, r->trees.at[run][user]), .op = op, .run = {UINT32_MAX, UINT32_MAX}};
-    c.name = subject == user ? 0 : common_name(r, side, named);
+    struct context c = {
+        .place = own ? sonde__trees_joint(&r->trees, side, place) : joint_place(r, side, at, place),
+        .op = op,
+        .name = subject == user && !own ? 0 : common_name(r, side, named),
+        .run = {UINT32_MAX, UINT32_MAX},
+    };
     uint64_t hash = sonde_hash_mix(sonde_hash_mix(c.place, c.name), op), found;
     for (; sonde_map_get(&r->known, hash, &found); hash++) {
         struct context *other = &r->contexts.items[found];
