@@ -28,7 +28,7 @@ PLAIN = [Kernel("stencil", 100), Kernel("reduce", 20, line=24), Kernel("scale", 
 
 
 def write(path, kernels, seed=0, steps=STEPS, noise=.03, drift=0, run_noise=0, first=1, main_line=10, named=True, trace=True, state=2,
-          program="heat.py", device="Test GPU", warm_up=0):
+          program="heat.py", device="Test GPU", warm_up=0, tick=1):
     """A run. Durations: mean * factor of the run * autocorrelated drift * independent noise. Returns the process."""
     draw = random.Random(seed)
     p = live.Process("host-%d-0" % (seed + 1), seed + 1, trace=trace, state=state)
@@ -45,7 +45,7 @@ def write(path, kernels, seed=0, steps=STEPS, noise=.03, drift=0, run_noise=0, f
         for k, node in zip(kernels, nodes):
             for _ in range(k.times):
                 ns = max(1, round(k.mean_us * US * of_the_run * math.exp(slow + draw.gauss(0, noise))))
-                ns += warm_up * US if step == 0 else 0
+                ns = max(tick, round(ns / tick) * tick) + (warm_up * US if step == 0 else 0)
                 p.enqueue(thread, queue, "clEnqueueNDRangeKernel", node, k.kind, at, at + 500, at + 1000, at + 1000 + ns, name=k.name,
                           size=k.size)
                 at += ns + 2000
@@ -57,7 +57,7 @@ def write(path, kernels, seed=0, steps=STEPS, noise=.03, drift=0, run_noise=0, f
     if not trace:
         p.owned = {key: rows for key, rows in p.owned.items() if key[0] == "NODE"}
     shutil.rmtree(path, ignore_errors=True)
-    live.write_manifest(path, [program])
+    live.write_manifest(path, [program], program="/home/user/" + program)
     p.write(path)
     return p
 

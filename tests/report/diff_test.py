@@ -6,6 +6,7 @@ import os
 import random
 import re
 import statistics
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -24,6 +25,7 @@ except ImportError:
     sys.exit(cli.SKIP)
 
 SCHEMA = os.environ.get("SONDE_SCHEMA", os.path.join(HERE, "../../docs/schema"))
+SEAL = os.path.join(cli.BUILD, "tests", "sonde-test-seal")
 FEW = 4 if cli.SANITIZED else 24  # repetitions of what is counted
 
 
@@ -175,6 +177,18 @@ class Truth(Case):
         self.assertGreater(tested, FEW * 8)
         if not cli.SANITIZED:
             self.assertLessEqual(false / tested, .01, "%d of %d" % (false, tested))
+
+    def test_a_coarse_clock_finds_nothing(self):
+        """Durations of 5 or 6 ticks: in one run most are 5, in another 6."""
+        false = tested = 0
+        kernels = [Kernel("k%d" % i, 5.4 + .02 * i, line=20 + i) for i in range(10)]
+        for i in range(FEW):
+            self.runs("a", kernels, 2, seed=700 + 2 * i, noise=.06, tick=model.US, steps=20)
+            rows = [r for r in self.diff("a0", "a1")["rows"] if r["metric"] == "time"]
+            false += sum(r["significant"] for r in rows)
+            tested += len(rows)
+        self.assertEqual(tested, 10 * FEW)
+        self.assertLessEqual(false / tested, .01, "%d of %d" % (false, tested))
 
     def test_a_kernel_made_slower_is_found_with_one_run_a_side(self):
         inside = found = 0
@@ -400,7 +414,8 @@ class Incomparable(Case):
         self.assertEqual(said["devices"], ("Test GPU", "Other GPU"))
         self.assertEqual(said["command"], ("heat.py", "solve.py"))
         self.assertIn("the devices differ: Test GPU before, Other GPU after", value["warnings"])
-        self.assertTrue(self.ok("diff", "a0", "b0").out.startswith("warning: the devices differ"))
+        self.assertIn("the programs differ: heat.py before, solve.py after", value["warnings"])
+        self.assertTrue(self.ok("diff", "a0", "b0").out.startswith("warning: the programs differ"))
 
     def test_profiles_alone(self):
         """Without a trace there are sums and nothing that says how they vary, but between runs."""
@@ -432,16 +447,16 @@ class Incomparable(Case):
     def test_damage(self):
         """Bytes of a sealed file are changed: what is skipped is said, or that nothing is readable."""
         self.runs("a", PLAIN, 1, seed=1)
-        self.runs("b", PLAIN, 1, seed=2)
-        process = next(n for n in os.listdir(self.path("b0.sonde")) if os.path.isdir(self.path("b0.sonde", n)))
-        path = self.path("b0.sonde", process, "live.sonde")
+        _, (process,) = self.runs("b", PLAIN, 1, seed=2)
+        subprocess.run([SEAL, self.path("b0.sonde", process.name)], check=True)
+        path = self.path("b0.sonde", process.name, "data.sonde")
         with open(path, "rb") as file:
             whole = file.read()
-        draw = random.Random(3)
+        draw, said = random.Random(3), 0
         for _ in range(FEW):
             broken = bytearray(whole)
-            for _ in range(20):
-                broken[draw.randrange(len(broken))] = draw.randrange(256)
+            for _ in range(3):
+                broken[draw.randrange(len(broken))] ^= 1 << draw.randrange(8)
             with open(path, "wb") as file:
                 file.write(broken[:draw.choice([len(broken), draw.randrange(len(broken))])])
             done = cli.run("diff", "a0", "b0", "--json", cwd=self.folder)
@@ -449,6 +464,9 @@ class Incomparable(Case):
             self.assertNotIn("anitizer", done.err)
             if done.returncode:
                 self.assertRegex(done.err, r"\Asonde: .+\n\Z")
+            else:
+                said += any(text == "damaged chunks of b0.sonde were skipped: its figures are too small" for text in json.loads(done.out)["warnings"])
+        self.assertGreater(said, 0)
 
     def test_every_odd_measurement(self):
         plain = zoo.plain(self.folder)

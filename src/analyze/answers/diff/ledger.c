@@ -227,6 +227,15 @@ static int compare_item(const struct sonde_diff_config *config, const struct ite
     return rc;
 }
 
+/* What was found when it was opened, or since, when its traces were read; that counts once for each reading. */
+static bool is_damaged(const struct sonde_diff_run *run)
+{
+    bool damaged = run->totals->damaged_chunks > 0;
+    for (uint32_t i = 0; i < run->m->process_count; i++)
+        damaged |= __atomic_load_n(&run->m->processes[i].damaged_chunks, __ATOMIC_RELAXED) > 0;
+    return damaged;
+}
+
 /* What makes a single run incomplete. */
 static int warn_of_run(const struct sonde_diff_run *run, struct sonde_diff *out)
 {
@@ -238,9 +247,8 @@ static int warn_of_run(const struct sonde_diff_run *run, struct sonde_diff *out)
     if (t->killed)
         rc = sonde__warn(out, "%s of %s %s no end: killed, or still being written; what is there is compared",
                          t->killed == 1 ? "a process" : "processes", path, t->killed == 1 ? "has" : "have");
-    if (!rc && t->damaged_chunks)
-        rc = sonde__warn(out, "%s damaged chunk%s of %s skipped: its figures are too small",
-                         sonde_number_count(number, t->damaged_chunks), t->damaged_chunks == 1 ? "" : "s", path);
+    if (!rc && is_damaged(run))
+        rc = sonde__warn(out, "damaged chunks of %s were skipped: its figures are too small", path);
     if (!rc && lost * 100 > t->ledger.seen * LOST_PERCENT)
         rc = sonde__warn(out, "%s operations of %s were dropped or have no times", sonde_number_count(number, lost), path);
     return rc;

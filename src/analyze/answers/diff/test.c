@@ -192,6 +192,15 @@ static double median_of(double *values, size_t count)
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
+/* The spread of pieces of which most are equal: a coarse clock's tick, the least deviation that there is. */
+static double least_deviation(const double *sorted, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (sorted[i] > 0)
+            return sorted[i];
+    return 0;
+}
+
 struct sonde__typical sonde__pieces_typical(const struct sonde__pieces *pieces)
 {
     double means[SONDE__PIECES], deviations[SONDE__PIECES];
@@ -203,6 +212,8 @@ struct sonde__typical sonde__pieces_typical(const struct sonde__pieces *pieces)
     for (uint32_t i = 0; i < typical.pieces; i++)
         deviations[i] = fabs(means[i] - typical.ns);
     typical.spread_ns = 1.4826 * median_of(deviations, typical.pieces); /* that of a normal distribution */
+    if (typical.spread_ns == 0)
+        typical.spread_ns = least_deviation(deviations, typical.pieces);
     return typical;
 }
 
