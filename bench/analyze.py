@@ -5,6 +5,7 @@
 
     scale     summary, profile and blame of made-up measurements (tests/synth) of growing size
     symbols   the functions of a program with 100 MB of debug information
+    diff      `sonde diff` of two such measurements
     peers     the same questions to pandas and to Perfetto's trace processor, where they are installed
 
 The conventions of run.py hold: a round runs every variant once, in random
@@ -96,17 +97,17 @@ class Analyze:
 
     # ---- scale -------------------------------------------------------------------
 
-    def make(self, operations, layout=HARDEST):
+    def make(self, operations, layout=HARDEST, seed=1):
         """The measurement of so many operations; made once."""
-        if (operations, layout) not in self.made:
+        if (operations, layout, seed) not in self.made:
             path = f"{self.work}/{len(self.made)}.sonde"
             processes, lanes, threads, devices = LAYOUTS[layout]
             cost = Cost([f"{self.build}/tests/sonde-synth", "--operations", str(operations // processes), "--processes", str(processes),
-                         "--lanes", str(lanes), "--threads", str(threads), "--devices", str(devices), *LIKE_A_PROGRAM, path])
+                         "--lanes", str(lanes), "--threads", str(threads), "--devices", str(devices), "--seed", str(seed), *LIKE_A_PROGRAM, path])
             size = sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
-            self.made[operations, layout] = path
+            self.made[operations, layout, seed] = path
             say(f"  made {operations:>11,} operations: {size / operations:.2f} bytes each, {cost.wall:.1f} s, {cost.megabytes:.0f} MB of memory")
-        return self.made[operations, layout]
+        return self.made[operations, layout, seed]
 
     def views(self):
         known = subprocess.run([self.sonde, "help", "report"], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -146,6 +147,20 @@ class Analyze:
     def row(self, size, name, costs):
         say(f"  {size:>11,}  {name:22} {spread([c.cpu for c in costs]):>24}  {size / median(costs, 'cpu') / 1e6:13.1f}"
             f"  {median(costs, 'wall'):7.2f}  {max(c.megabytes for c in costs):6.0f}")
+
+    # ---- diff ------------------------------------------------------------------------
+
+    def diff(self):
+        say("sonde diff: two measurements of a program, one run a side, which reads both traces; and one against two runs")
+        variants = {}
+        for size in (size for size in self.sizes if size < HUNDRED_MILLION):
+            a, b, c = (self.make(size, seed=seed) for seed in (1, 2, 3))
+            variants[size, "one and one"] = lambda a=a, b=b: Cost([self.sonde, "diff", a, b])
+            variants[size, "one and two"] = lambda a=a, b=b, c=c: Cost([self.sonde, "diff", a, f"{b},{c}"])
+        results = paired(variants, self.rounds)
+        say(f"  {'each':>11}  {'runs':22} {'CPU s':>8}  [least, most]   {'M op/s per core':>15}  {'wall s':>7}  {'MB':>6}")
+        for (size, name), costs in results.items():
+            self.row(size, name, costs)
 
     # ---- symbols -------------------------------------------------------------------
 
@@ -248,7 +263,7 @@ def default_sizes(build, full=False):
 
 
 def main():
-    sections = ["scale", "symbols", "peers"]
+    sections = ["scale", "diff", "symbols", "peers"]
     parser = argparse.ArgumentParser(description="reading and computing, in figures")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"))

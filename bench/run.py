@@ -318,7 +318,7 @@ class Bench:
         """Reading and computing: bench/analyze.py, which also runs alone."""
         bench = analyze.Analyze(self.build, min(self.rounds, 5), analyze.default_sizes(self.build))
         try:
-            for section in (bench.scale, bench.symbols, bench.peers):
+            for section in (bench.scale, bench.diff, bench.symbols, bench.peers):
                 section()
                 analyze.say()
         finally:

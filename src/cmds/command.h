@@ -29,6 +29,7 @@
     X(record)                \
     X(report)                \
     X(view)                  \
+    X(diff)                  \
     X(export)                \
     X(monitor)               \
     X(top)                   \
@@ -42,6 +43,7 @@ enum {
     SONDE_EXIT_OK = 0,
     SONDE_EXIT_FAILED = 1, /* understood, but it could not be done */
     SONDE_EXIT_USAGE = 2,  /* the command line was not understood */
+    SONDE_EXIT_ABOVE = 3,  /* diff: slower than --fail-above allows */
 };
 
 /* ---- commands ---------------------------------------------------------- */

@@ -39,6 +39,7 @@ MAY = {
     "analyze/job": "analyze/metrics analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/blame": "analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/critical": "analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
+    "analyze/answers/diff": "analyze/answers/blame analyze/answers/lanes analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/lanes": "analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/timeline": "analyze/answers/blame analyze/answers/lanes analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/memory": "analyze/profile analyze/model analyze/trace format base",
@@ -58,6 +59,7 @@ MAY = {
     "cmds/report": "cmds views analyze format base",
     "cmds/view": "cmds serve export views analyze format base",
     "cmds/doctor": "cmds/record cmds analyze format base",
+    "cmds/diff": "cmds/report cmds views analyze format base",
     "cmds/manual": "cmds/report cmds base",
 }
 # Rooms that are planned and stand empty: many ranks as one measurement. Who makes one takes it from here.

@@ -16,6 +16,7 @@
 #include "analyze/answers/summary/caveats.h"
 #include "analyze/answers/critical/critical.h"
 #include "analyze/answers/critical/dependencies.h"
+#include "analyze/answers/diff/diff.h"
 #include "analyze/answers/lanes/lanes.h"
 #include "analyze/answers/memory/memory.h"
 #include "analyze/symbols/debug_file.h"
@@ -266,6 +267,23 @@ static void dependencies(const struct sonde_measurement *m)
     sonde_dependencies_destroy(d);
 }
 
+/* With itself, by what varies within it, and as three runs. */
+static void differences(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde_totals *totals)
+{
+    const struct sonde_diff_run run = {m, profile, totals}, runs[] = {run, run, run};
+    for (uint32_t count = 2; count <= 3; count++) {
+        const struct sonde_diff_config config = {.runs = runs, .run_count = count, .before_count = 1};
+        struct sonde_diff diff = {0};
+        (void)sonde_diff_compute(&config, &diff);
+        for (size_t i = 0; i < diff.rows.count; i++) {
+            const struct sonde_diff_row *row = &diff.rows.items[i];
+            require(row->match == SONDE_DIFF_SAME && isfinite(row->before) && isfinite(row->after));
+            require(!row->effect.known || (row->effect.low <= row->effect.high && row->effect.p >= 0 && row->effect.p <= 1));
+        }
+        sonde_diff_fini(&diff);
+    }
+}
+
 void fuzz_views(const struct sonde_measurement *m)
 {
     struct sonde_profile *profile = NULL;
@@ -280,6 +298,7 @@ void fuzz_views(const struct sonde_measurement *m)
     traces(m, profile);
     drawings(m, profile);
     dependencies(m);
+    differences(m, profile, &totals);
     sonde_caveats_fini(&caveats);
     sonde_totals_fini(&totals);
     sonde_profile_destroy(profile);

@@ -96,22 +96,25 @@ static struct sonde_progress *begin(const char *text)
     return sonde_progress_begin(text, false);
 }
 
-static struct report prepare(const struct report_options *o, const char *path)
+int report_columns(void)
 {
     int columns = sonde_terminal_columns(STDOUT_FILENO);
     const char *wanted = getenv("COLUMNS");
     if (!columns && wanted)
         columns = atoi(wanted);
+    return columns <= 0 ? PLAIN_COLUMNS : (columns < FEWEST_COLUMNS ? FEWEST_COLUMNS : columns);
+}
+
+static struct report prepare(const struct report_options *o, const char *path)
+{
     return (struct report){
         .q = {.path = path, .begin = begin, .end = sonde_progress_end},
-        .columns = columns <= 0 ? PLAIN_COLUMNS : (columns < FEWEST_COLUMNS ? FEWEST_COLUMNS : columns),
+        .columns = report_columns(),
         .colors = !o->json && sonde_colors((enum sonde_color)o->color, STDOUT_FILENO),
     };
 }
 
-/* What is computed takes tens of megabytes part by part, process by process: pages that were given back would be
- * cleared anew each time. */
-static void keep_memory(void)
+void report_keep_memory(void)
 {
     mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most that it takes */
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
@@ -206,7 +209,7 @@ static int run(const void *options, int argc, char **argv)
         return sonde_say_diag(&diag);
     if (!given)
         sonde_say("%s is the newest measurement here", path);
-    keep_memory();
+    report_keep_memory();
     return report(view, o, path);
 }
 

@@ -26,6 +26,12 @@ struct report {
     bool colors;
 };
 
+/* Width of a table on standard output: that of its terminal, else $COLUMNS, else 100. */
+int report_columns(void);
+/* Before anything large is read. What is computed takes tens of megabytes part by part, process by process: pages that were
+ * given back would be cleared anew each time. */
+void report_keep_memory(void);
+
 /* What a view answered, as tables and sentences on the terminal (layout.c). */
 void report_lay_out(const struct report *r, const struct sonde_view *view, const struct sonde_view_data *data);
 
