@@ -15,7 +15,9 @@ docs/library.md is the guide.
 from ._library import SondeError, command
 from ._magic import load_ipython_extension
 from ._measurement import ColumnInfo, Many, Measurement, TableInfo, ViewInfo, columns, open, open_many, views  # noqa: A004
-from ._record import mark, range, record, start, stop  # noqa: A004
+from ._program import Range as range  # noqa: A004
+from ._program import mark, start, stop
+from ._record import record
 from ._table import Table
 from ._tree import Node, Tree
 
