@@ -177,6 +177,13 @@ class Measurement:
         """The calling context tree of all processes, with metrics."""
         return Tree(self.contexts())
 
+    def parquet(self, folder: Union[str, os.PathLike], table: str = "operations", columns: Optional[Sequence[str]] = None, *,
+                force: bool = False, **which: Any) -> list[str]:
+        """Write a table as Parquet, a file for each process in `folder`, which appears when it is complete. Needs pyarrow. Returns
+        the files; `which` as in table(), but for `process`."""
+        from ._parquet import write
+        return write(self, folder, table, columns, force, which)
+
     # ---- views --------------------------------------------------------------------------------------
 
     def view(self, name: str, **options: Any) -> Table:

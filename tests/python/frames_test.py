@@ -1,6 +1,8 @@
 """frames_test.py - what becomes of columns: types in NumPy, pandas and Arrow, memory that is shared and outlives the measurement,
 unknown values, windows, threads, errors, many measurements."""
 import gc
+import importlib
+import os
 import threading
 
 import numpy
@@ -207,6 +209,61 @@ class Frames(Case):
         self.assertEqual(lazy.npartitions, 2)
         sums = lazy.groupby("name")["duration_ns"].sum().compute(scheduler="threads").sort_index()
         self.assertEqual(sums.to_dict(), frame.groupby("name")["duration_ns"].sum().sort_index().to_dict())
+
+
+class Others(Case):
+    """Libraries that read Arrow's memory and Parquet agree with the rows."""
+
+    def setUp(self):
+        super().setUp()
+        self.measurement, _ = scenes.demo(self.folder)
+        self.m = sonde.open(self.measurement)
+        self.want = {}
+        for row in self.m.operations(["name", "duration_ns"]).rows():
+            self.want[row["name"]] = self.want.get(row["name"], 0) + (row["duration_ns"] or 0)
+
+    def test_polars_takes_the_memory(self):
+        polars = self.need("polars")
+        frame = polars.DataFrame(self.m.operations(["name", "duration_ns", "failed"]))
+        sums = frame.with_columns(polars.col("name").cast(polars.String)).group_by("name").agg(polars.col("duration_ns").sum())
+        self.assertEqual(dict(sums.iter_rows()), self.want)
+        self.m.close()
+        self.assertEqual(frame["duration_ns"].sum(), sum(self.want.values()))
+
+    def test_duckdb_takes_the_memory(self):
+        duckdb = self.need("duckdb")
+        table = self.m.operations(["name", "duration_ns"]).arrow()
+        found = duckdb.from_arrow(table).aggregate("name::varchar as name, coalesce(sum(duration_ns), 0)::bigint", "name")
+        self.assertEqual(dict(found.fetchall()), self.want)
+
+    def test_parquet(self):
+        files = self.m.parquet(self.path("out.parquet"), columns=["process", "name", "duration_ns", "start_ns", "failed"])
+        self.assertEqual(sorted(os.listdir(self.path("out.parquet"))), ["alpha-4711-0.parquet", "beta-4711-0.parquet"])
+        self.assertEqual(len(files), 2)
+        pattern = self.path("out.parquet", "*.parquet")
+        duckdb, polars = self.need("duckdb"), self.need("polars")
+        by_duckdb = duckdb.sql(f"select name::varchar, coalesce(sum(duration_ns), 0)::bigint from '{pattern}' group by 1").fetchall()
+        lazy = polars.scan_parquet(pattern).with_columns(polars.col("name").cast(polars.String)).group_by("name").agg(polars.col("duration_ns").sum())
+        import dask.dataframe
+        parts = dask.dataframe.read_parquet(pattern)
+        by_dask = parts.assign(name=parts["name"].astype(object)).groupby("name")["duration_ns"].sum().compute(scheduler="threads")
+        self.assertEqual(dict(by_duckdb), self.want)
+        self.assertEqual(dict(lazy.collect().iter_rows()), self.want)
+        self.assertEqual(parts.npartitions, 2)
+        self.assertEqual({str(key): int(value) for key, value in by_dask.items()}, self.want)
+        with self.assertRaisesRegex(sonde.SondeError, "already exists"):
+            self.m.parquet(self.path("out.parquet"))
+        self.m.parquet(self.path("out.parquet"), "contexts", force=True)
+        self.assertEqual(os.listdir(self.path("out.parquet")), ["contexts.parquet"])
+        with self.assertRaises(sonde.SondeError):
+            self.m.parquet(self.path("none.parquet"), "nothing")
+        self.assertFalse([name for name in os.listdir(self.folder) if name.startswith("none")])
+
+    def need(self, name):
+        try:
+            return importlib.import_module(name)
+        except ImportError as error:
+            self.skipTest(str(error))
 
 
 if __name__ == "__main__":
