@@ -205,19 +205,18 @@ enum { FIELDS = 40 };
 /* Times of the CSV are on its process's axis: `origin_ns` of it is the same as one minus the other. */
 static void compare_line(const char *line, char names[FIELDS][64], int count, const struct answer *a, int64_t row, const struct answer *processes)
 {
-    char text[512], have[512], process[128] = "";
+    char text[512], have[512];
     int64_t origin = 0;
     const char *at = line;
     for (int i = 0; i < count; i++) {
         if (!next_field(&at, text, sizeof text))
             *text = 0;
         if (strcmp(names[i], "process") == 0) {
-            snprintf(process, sizeof process, "%s", text);
             for (int64_t p = 0; p < processes->array.length; p++) {
                 const struct ArrowArray *name = processes->array.children[0];
                 const int64_t *offsets = name->buffers[1];
-                if (strlen(process) == (size_t)(offsets[p + 1] - offsets[p]) &&
-                    memcmp(process, (const char *)name->buffers[2] + offsets[p], strlen(process)) == 0)
+                if (strlen(text) == (size_t)(offsets[p + 1] - offsets[p]) &&
+                    memcmp(text, (const char *)name->buffers[2] + offsets[p], strlen(text)) == 0)
                     origin = ((const int64_t *)processes->array.children[1]->buffers[1])[p];
             }
             assert_int_not_equal(origin, 0);
