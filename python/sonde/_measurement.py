@@ -97,7 +97,8 @@ class Measurement:
 
     def tables(self) -> list[TableInfo]:
         """The tables that there are, also those without rows."""
-        found, info = [], c.TableInfo(size=_size(c.TableInfo))
+        found: list[TableInfo] = []
+        info = c.TableInfo(size=_size(c.TableInfo))
         handle = self._begin()
         try:
             while c.library().sonde_read_table(handle, len(found), byref(info)) == 0:
@@ -117,9 +118,13 @@ class Measurement:
         """
         if isinstance(columns, str):
             raise TypeError("columns is a sequence of names, not one text")
-        rows = c.Rows(size=_size(c.Rows), process=-1 if process is None else process, lane=lane or 0)
+        rows = c.Rows(size=_size(c.Rows), process=-1 if process is None else _number("process", process, 0, 2**31 - 1),
+                      lane=0 if lane is None else _number("lane", lane, 1, 2**32 - 1))
         if begin is not None or end is not None:
-            rows.from_ns, rows.to_ns = int(begin or 0), 2**63 - 1 if end is None else int(end)
+            low, high = (-2**63 if begin is None else _instant(begin)), (2**63 - 1 if end is None else _instant(end))
+            if low >= high: # of C both 0 are all
+                raise c.SondeError(f"the time window is empty: it begins at {low} ns and ends at {high} ns")
+            rows.from_ns, rows.to_ns = low, high
         if columns is not None:
             names = (c_char_p * (len(columns) + 1))(*(column.encode() for column in columns), None)
             rows.columns = cast(names, POINTER(c_char_p))
@@ -227,6 +232,16 @@ def _options(options: dict[str, Any]) -> Any:
     for i, (key, value) in enumerate(given):
         asked[i] = c.Option(key.encode(), None if value is True else str(value).encode())
     return asked
+
+
+def _instant(ns: int) -> int:
+    return min(max(int(ns), -2**63), 2**63 - 1)
+
+
+def _number(name: str, value: int, least: int, most: int) -> int:
+    if not least <= value <= most:
+        raise c.SondeError(f"there is no {name} {value}")
+    return int(value)
 
 
 def _size(struct: Any) -> int:

@@ -39,7 +39,7 @@ class _Nvtx:
         self._tables = {module: (ctypes.c_void_p * (len(slots) + 1))(*(ctypes.addressof(slot) for slot in slots), None)
                         for module, slots in self._slots.items()}
         self._module_table = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_uint))(self._give)
-        self._callbacks = (ctypes.c_size_t * 2)(2 * ctypes.sizeof(ctypes.c_size_t), ctypes.cast(self._module_table, ctypes.c_void_p).value)
+        self._callbacks = (ctypes.c_size_t * 2)(2 * ctypes.sizeof(ctypes.c_size_t), ctypes.cast(self._module_table, ctypes.c_void_p).value or 0)
         self._export = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)(lambda number: ctypes.addressof(self._callbacks) if number == 1 else None)
         try:
             if not ctypes.CDLL(tool).InitializeInjectionNvtx2(self._export):

@@ -40,7 +40,8 @@ class _Column:
 
     def metadata(self) -> dict[str, str]:
         """As the C data interface lays it out: int32 pairs, then for each its length and bytes."""
-        at, out = self.schema.metadata, {}
+        at: int = self.schema.metadata
+        out: dict[str, str] = {}
         if not at:
             return out
 
@@ -66,11 +67,11 @@ class _Column:
         if not address or not size:
             return memoryview(b"")
         room = (c_char * size).from_address(address)
-        room._memory = self.memory
+        room._memory = self.memory  # type: ignore[attr-defined]
         return memoryview(room).cast("B").toreadonly()
 
     def _numbers(self) -> memoryview:
-        kind = {"l": "q", "L": "Q", "I": "I", "i": "i", "g": "d"}[self.format]
+        kind: Any = {"l": "q", "L": "Q", "I": "I", "i": "i", "g": "d"}[self.format]
         return self._buffer(1, self.length * _NUMBERS[self.format][1]).cast(kind)
 
     def _bits(self, index: int) -> list[bool]:

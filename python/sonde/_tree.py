@@ -91,7 +91,7 @@ class Tree:
 
     def literal(self) -> list[dict[str, Any]]:
         """What hatchet.GraphFrame.from_literal takes: frames with `time` (device time) and `time (inc)`, in nanoseconds."""
-        made = []
+        made: list[dict[str, Any]] = []
         for node in self.nodes:
             made.append({"frame": {"name": node.label, "type": node["kind"]},
                          "metrics": {"time": float(node["device_ns"]), "time (inc)": float(node["inclusive_device_ns"])}, "children": []})

@@ -103,8 +103,8 @@ class Frames(Case):
         m = sonde.open(zoo.plain(self.folder))
         table = m.operations()
         start, end, number = table["start_ns"], table["end_ns"], table["correlation"]
-        for begin, until in ((0, int(start[50])), (int(start[50]), None), (int(end[10]), int(start[12]) + 1), (-5, 1), (None, 2**62)):
-            low, high = begin or 0, 2**63 - 1 if until is None else until
+        for begin, until in ((0, int(start[50])), (int(start[50]), None), (int(end[10]), int(start[12]) + 1), (-5, 1), (None, 2**62), (None, int(end[30])), (-2**70, 2**70)):
+            low, high = -2**63 if begin is None else begin, 2**63 - 1 if until is None else until
             inside = (start < high) & ((end > low) | (start >= low))
             self.assertEqual(m.operations(["correlation"], begin=begin, end=until)["correlation"].tolist(), number[inside].tolist())
 
@@ -167,6 +167,9 @@ class Frames(Case):
                                (lambda: m.table("operation"), "there is no table 'operation'; did you mean 'operations'\\?"),
                                (lambda: m.operations(["strat_ns"]), "has no column 'strat_ns'; did you mean 'start_ns'\\?"),
                                (lambda: m.operations(begin=5, end=5), "the time window is empty"),
+                               (lambda: m.operations(begin=0, end=0), "the time window is empty"),
+                               (lambda: m.operations(process=-2), "there is no process -2"),
+                               (lambda: m.operations(lane=2**40), "there is no lane 1099511627776"),
                                (lambda: m.operations(process=7), "there is no process 7"),
                                (lambda: m.view("kernel"), "did you mean 'kernels'\\?"),
                                (lambda: m.kernels(limit="many"), "limit"),
