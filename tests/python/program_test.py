@@ -97,6 +97,36 @@ class Program(Case):
         node = m.tree().find(lambda node: node["kind"] == "range" and node["name"] == "forward")[0]
         self.assertEqual((node["inclusive_operations"], node.parent["name"]), (10, "step"))
 
+    def test_a_program_that_runs(self):
+        """While it is being written, each opening has what the last had, and more; in the end it has all."""
+        text = ("import os, sys, sonde\ncount = 0\nwhile not os.path.exists(sys.argv[1]):\n"
+                "    for _ in range(100):\n        with sonde.range('turn'):\n            count += 1\nprint(count)\n")
+        path, stop = self.path("running.sonde"), self.path("stop")
+        command = [cli.SONDE, "record", "--quiet", "-o", path, "--", sys.executable, self.program(text), stop]
+        with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as child:
+            try:
+                counts = [0]
+                while len(counts) < 15 or counts[-1] < 30000:
+                    self.assertIsNone(child.poll())
+                    try:
+                        with sonde.open(path) as m:
+                            begins = m.ranges(["begin_ns"])["begin_ns"]
+                            self.assertEqual(len(m.ranges()), len(begins))
+                            m.view("ledger")
+                    except sonde.SondeError as error: # it has not begun to write
+                        self.assertEqual(counts, [0], error)
+                        continue
+                    self.assertTrue((begins[1:] >= begins[:-1]).all())
+                    self.assertGreaterEqual(len(begins), counts[-1])
+                    counts.append(len(begins))
+            finally:
+                with open(stop, "w", encoding="utf-8"):
+                    pass
+            said = int(child.communicate(timeout=600)[0])
+        with sonde.open(path) as m:
+            lost = self.export(path)["processes"][0]["ledger"]["range_rows_dropped"]
+            self.assertEqual((len(m.ranges()) + lost, m.processes().row()["damaged_chunks"]), (said, 0))
+
     def test_start_and_stop(self):
         text = "import sonde\nwith sonde.range('out'):\n    pass\nsonde.start()\nwith sonde.range('in'):\n    pass\nsonde.stop()\nwith sonde.range('out'):\n    pass\n"
         m = sonde.record([sys.executable, self.program(text)], self.path("part.sonde"), env=ENVIRONMENT, start_off=True)
