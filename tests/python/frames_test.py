@@ -41,6 +41,7 @@ class Frames(Case):
         for name in [table.name for table in m.tables()]:
             table = m.table(name, [column.name for column in sonde.columns(name)])
             rows, arrow, frame = table.rows(), table.arrow(), table.pandas()
+            arrow.validate(full=True)
             self.assertEqual(arrow.to_pylist(), rows, name)
             self.assertEqual(len(frame), len(rows))
             for column in table.columns:

@@ -99,7 +99,9 @@ class Tables(Case):
                 table = m.view(view.name)
                 same(self, table.row() if view.single else table.rows(), want, view.name)
                 self.assertEqual(len(table.pandas()), len(table))
-                self.assertEqual(table.arrow().num_rows, len(table))
+                arrow = table.arrow()
+                arrow.validate(full=True)
+                self.assertEqual(arrow.num_rows, len(table))
 
     def test_known_scenes(self):
         for scene in (scenes.demo, scenes.annotated, scenes.sampled, scenes.profile_only):

@@ -21,7 +21,7 @@ rows = m.operations(["name", "start_ns"]).rows()
 print(len(rows), rows[0]["name"], len(m.tree()), m.kernels().rows()[0]["count"], sonde.version())
 for missing in ("numpy", "pandas", "pyarrow"):
     assert missing not in sys.modules
-recorded = sonde.record([sys.executable, "-c", "import sonde\\nwith sonde.range('step'): pass"], sys.argv[2])
+recorded = sonde.record([sys.argv[3], "-c", "import sonde\\nwith sonde.range('step'): pass"], sys.argv[2])
 print([row["name"] for row in recorded.ranges().rows()])
 """
 
@@ -55,33 +55,37 @@ class Wheel(Case):
         return {key: value for key, value in os.environ.items() if not key.startswith(("SONDE", "PYTHON", "LD_")) and key != "VIRTUAL_ENV"}
 
     def install(self, python, folder):
-        """Its bin folder; None where this interpreter can make no environment."""
+        """Its interpreter and its environment. One that can make no virtual environment gets the package in a folder of the path."""
         made = subprocess.run([python, "-m", "venv", folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.clean(), check=False)
         if made.returncode:
-            return None
+            shutil.rmtree(folder, ignore_errors=True)
+            subprocess.run([sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--disable-pip-version-check", "--quiet", "--target", folder,
+                            self.wheel], check=True)
+            return python, {**self.clean(), "PYTHONPATH": folder}
         done = subprocess.run([os.path.join(folder, "bin/pip"), "install", "--no-index", "--disable-pip-version-check", self.wheel],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.clean(), check=False)
         self.assertEqual(done.returncode, 0, done.stdout)
-        return os.path.join(folder, "bin")
+        self.assertTrue(os.access(os.path.join(folder, "bin/sonde"), os.X_OK))
+        return os.path.join(folder, "bin/python"), self.clean()
 
     def test_clean_environments(self):
         path, processes = scenes.demo(self.folder)
         tried = []
         for version, python in interpreters().items():
             with self.subTest(version):
-                bin_folder = self.install(python, self.path("venv" + version))
-                if bin_folder is None:
-                    continue
-                done = subprocess.run([os.path.join(bin_folder, "python"), "-c", SCRIPT, path, self.path(version + ".sonde")], stdout=subprocess.PIPE,
-                                      stderr=subprocess.PIPE, text=True, env=self.clean(), cwd=self.folder, check=False)
+                installed, environment = self.install(python, self.path("venv" + version))
+                done = subprocess.run([installed, "-c", SCRIPT, path, self.path(version + ".sonde"), installed], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      text=True, env=environment, cwd=self.folder, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 first, second = done.stdout.splitlines()
                 self.assertEqual(int(first.split()[0]), sum(len(p.truth) for p in processes))
                 self.assertEqual(second, "['step']")
-                command = os.path.join(bin_folder, "sonde")
-                report = subprocess.run([command, "report", path, "kernels", "--json"], stdout=subprocess.PIPE, text=True, env=self.clean(), check=False)
+                command = [installed, "-m", "sonde"]
+                if "PYTHONPATH" not in environment:
+                    command = [os.path.join(os.path.dirname(installed), "sonde")]
+                report = subprocess.run([*command, "report", path, "kernels", "--json"], stdout=subprocess.PIPE, text=True, env=environment, check=False)
                 self.assertEqual(report.stdout, cli.run("report", path, "kernels", "--json").out)
-                wrong = subprocess.run([command, "nothing"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.clean(), check=False)
+                wrong = subprocess.run([*command, "nothing"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, check=False)
                 self.assertEqual(wrong.returncode, cli.run("nothing").returncode)
                 tried.append(version)
         print("tried with CPython", ", ".join(tried))
