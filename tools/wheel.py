@@ -16,7 +16,7 @@ import zipfile
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TIME = (1980, 1, 1, 0, 0, 0)
-LEFT_OUT = ("share/doc/", "share/bash-completion/", "share/fish/", "share/zsh/")
+LEFT_OUT = ("share/doc/", "share/sonde/python/", "share/bash-completion/", "share/fish/", "share/zsh/")
 
 METADATA = """Metadata-Version: 2.1
 Name: sonde

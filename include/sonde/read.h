@@ -21,9 +21,9 @@
  * their memory: release gives it back, before or after sonde_read_close.
  *
  * Formats of columns: l (int64), L (uint64), I (uint32), g (double), b (boolean), U (large UTF-8), and dictionaries: i (int32) of
- * U. Answers of views nest: +s (object), +L (list; of trees, lists of lists, as deep as
- * they are) and +m (object whose names are data). Null is unknown, which is not zero. A
- * column's metadata has `definition`, and `unit` where its name does not end with it. Bytes of names that are not UTF-8 become U+FFFD.
+ * U. Answers of views nest: +s (object), +L (list; of trees, lists of lists, as deep as they are, and n below the leaves) and +m
+ * (object whose names are data). Null is unknown, which is not zero. A column's metadata has `definition`, and `unit` where its
+ * name does not end with it. Bytes of names that are not UTF-8 become U+FFFD.
  *
  * Times are nanoseconds since the run began (its first process; hosts by their wall clocks), as in `sonde report --from`. The
  * column `origin_ns` of the table `processes` leads from there to CLOCK_MONOTONIC_RAW of the process's host, which exports have.

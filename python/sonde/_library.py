@@ -62,10 +62,14 @@ class Option(ctypes.Structure):
 
 
 def _trees() -> Iterator[Path]:
-    """Where bin/sonde and lib/libsonde.so.1 may be: SONDE_PREFIX, this package, above it, and beside the command of the PATH."""
+    """Where bin/sonde and lib/libsonde.so.1 may be: SONDE_PREFIX, within this package (a wheel), above it (an installation), and beside
+    the command of the PATH."""
     if os.environ.get("SONDE_PREFIX"):
         yield Path(os.environ["SONDE_PREFIX"])
-    yield Path(__file__).parent / "tree"
+    here = Path(__file__).resolve()
+    yield here.parent / "tree"
+    if here.match("share/sonde/python/sonde/*.py"):
+        yield here.parents[4]
     command = shutil.which("sonde")
     if command:
         yield Path(command).resolve().parent.parent

@@ -80,6 +80,14 @@ int main(int argc, char **argv)
         done = subprocess.run(["./program", "gone.sonde"], stdout=subprocess.PIPE, text=True, env=self.environment, check=False)
         self.assertEqual((done.returncode, "gone.sonde" in done.stdout), (1, True))
 
+    def test_python_finds_its_tree(self):
+        environment = {key: value for key, value in self.environment.items() if not key.startswith("SONDE")}
+        environment["PYTHONPATH"] = self.tree + "/share/sonde/python"
+        said = subprocess.run(["python3", "-B", "-c", "import sonde; print(sonde.command()); print(sonde.version())"], stdout=subprocess.PIPE, text=True,
+                              env=environment, check=True).stdout.splitlines()
+        self.assertEqual(said[0], os.path.realpath(self.tree) + "/bin/sonde")
+        self.assertEqual(said[1], self.sonde("--version").stdout.split()[1])
+
     def test_records_and_reports(self):
         doctor = self.sonde("doctor", "--json")
         if doctor.returncode and '"OpenCL device"' in doctor.stdout and '"problem"' in doctor.stdout and "none found" in doctor.stdout:
