@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from ctypes import byref, c_char, c_void_p
-from typing import Any, Iterator
+from typing import Any, Iterator, Optional
 
 from . import _library as c
 
@@ -195,8 +195,11 @@ class Table:
     def __repr__(self) -> str:
         return f"<sonde.Table {self.name}: {len(self):,} rows, {len(self._columns)} columns>"
 
-    def _repr_html_(self) -> str:
-        return self.pandas()._repr_html_()
+    def _repr_html_(self) -> Optional[str]:
+        try:
+            return self.pandas()._repr_html_()
+        except ImportError: # a notebook shows the line above then
+            return None
 
     def _column(self, name: str) -> _Column:
         if name not in self._columns:

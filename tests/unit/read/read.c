@@ -1,6 +1,8 @@
 /* read.c - libsonde, as a program uses it that has its header and links it: rows against `sonde export --to csv`, views against
  * `sonde report --json`, windows against all rows, memory against when it is released, and measurements that are damaged, unsealed
  * or read by several threads.
+ *
+ *     unit-read MEASUREMENT...   reads all of these instead (zoo.py)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -586,6 +588,13 @@ static int64_t read_all(const char *path, struct sonde_read_error *error)
             drop(&a);
         } else
             assert_true(*error->sentence);
+    for (uint32_t i = 0; sonde_read_view_named(i, &view) == 0; i++)
+        if (!sonde_read_missing(m, view.name, NULL, &a.schema, &a.array, error)) {
+            assert_int_equal(a.schema.n_children, 1);
+            walk(&a.schema, &a.array);
+            drop(&a);
+        } else
+            assert_true(*error->sentence);
     sonde_read_close(m);
     return rows;
 }
@@ -640,7 +649,21 @@ static void what_is_not_sealed_is_read_too(void **state)
     sonde_read_close(m);
 }
 
-int main(void)
+/* Measurements of the command line instead: all that can be asked of each, and how many rows that gave, or the sentence. */
+static int read_each(char **paths)
+{
+    struct sonde_read_error error = {0};
+    for (; *paths; paths++) {
+        const int64_t rows = read_all(*paths, &error);
+        if (rows < 0)
+            printf("%s\n", error.sentence);
+        else
+            printf("%lld\n", (long long)rows);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operation_is_that_of_the_csv),
@@ -655,5 +678,5 @@ int main(void)
         cmocka_unit_test(damage_is_left_out),
         cmocka_unit_test(what_is_not_sealed_is_read_too),
     };
-    return cmocka_run_group_tests(tests, make, unmake);
+    return argc > 1 ? read_each(argv + 1) : cmocka_run_group_tests(tests, make, unmake);
 }
