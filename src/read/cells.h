@@ -6,7 +6,8 @@
 
 #include "views/table.h"
 
-/* All rows of `t` as one struct with a child for each column that has a name. 0; SONDE_EUNSUPPORTED: a tree in it is too deep; SONDE_ENOMEM. Nothing is left to be released then. */
+/* All rows of `t` as one struct with a child for each column that has a name. 0; SONDE_EUNSUPPORTED: a tree in it is too deep;
+ * SONDE_ENOMEM. Nothing is left to be released then. */
 int sonde__cells_arrow(const struct sonde_view_table *t, struct ArrowSchema *schema, struct ArrowArray *array);
 
 /* Format of a column that nothing is in; NULL: it nests. */

@@ -141,6 +141,9 @@ static const char *string_text(const struct sonde_read *m, struct sonde_names *n
 /* 0 is unknown, or none. */
 #define VALUE(column, type, function, read, text) \
     {.name = column, .format = type, .how = SONDE__VALUE, .nullable = true, .value = function, .fields = read, .definition = text}
+#define RARE(column, type, function, read, text)                                                                     \
+    {.name = column, .format = type, .how = SONDE__VALUE, .nullable = true, .asked_for = true, .value = function, .fields = read, \
+     .definition = text}
 #define FLAG(column, function, read, text) \
     {.name = column, .format = "b", .how = SONDE__VALUE, .value = function, .fields = read, .definition = text}
 #define TEXT(column, of, count, function, read, text_) \
@@ -352,19 +355,19 @@ static const struct sonde__column operations[] = {
     COPIED(sonde_row_op, bytes, "bytes", "l", "moved or filled"),
     ASKED("global_size", op_work, work_numbers, global_text, OP(work), "work-items, or threads: 1024 × 16"),
     ASKED("local_size", op_work, work_numbers, local_text, OP(work), "of one group, or block; unknown: the runtime's choice"),
-    {.name = "object", .format = "I", .how = SONDE__VALUE, .nullable = true, .asked_for = true, .value = op_object, .fields = OP(object), .definition = "the data object it used, within the process"},
-    {.name = "object_bytes", .format = "l", .how = SONDE__VALUE, .nullable = true, .asked_for = true, .value = op_object_bytes, .fields = OP(object), .definition = "that object's size"},
+    RARE("object", "I", op_object, OP(object), "the data object it used, within the process"),
+    RARE("object_bytes", "l", op_object_bytes, OP(object), "that object's size"),
     FLAG("failed", op_failed, OP(flags), "it ended with an error"),
     FLAG("bad_time", op_bad_time, OP(flags), "its times are as the runtime gave them, and cannot be"),
     CONTEXT(op_context, OP(node), "its call path: id in the table contexts"),
     ASKED("called_from", op_context, context_numbers, callers_text, OP(node), "up to four frames of your own code, innermost first"),
     ASKED("ranges", op_context, context_numbers, ranges_text, OP(node), "ranges that the call was made in, innermost first"),
-    {.name = "registers", .format = "l", .how = SONDE__VALUE, .nullable = true, .asked_for = true, .value = op_registers, .fields = OP(work), .definition = "registers per thread"},
-    {.name = "static_shared_bytes", .format = "l", .how = SONDE__VALUE, .nullable = true, .asked_for = true, .value = op_static_shared, .fields = OP(work), .definition = "static shared memory per block"},
-    {.name = "dynamic_shared_bytes", .format = "l", .how = SONDE__VALUE, .nullable = true, .asked_for = true, .value = op_dynamic_shared, .fields = OP(work), .definition = "dynamic shared memory per block"},
-    {.name = "local_bytes", .format = "l", .how = SONDE__VALUE, .nullable = true, .asked_for = true, .value = op_local_bytes, .fields = OP(work), .definition = "local memory per thread"},
+    RARE("registers", "l", op_registers, OP(work), "registers per thread"),
+    RARE("static_shared_bytes", "l", op_static_shared, OP(work), "static shared memory per block"),
+    RARE("dynamic_shared_bytes", "l", op_dynamic_shared, OP(work), "dynamic shared memory per block"),
+    RARE("local_bytes", "l", op_local_bytes, OP(work), "local memory per thread"),
     ASKED("cluster", op_work, work_numbers, cluster_text, OP(work), "blocks of a cluster: 2 × 1 × 1"),
-    {.name = "occupancy", .format = "g", .how = SONDE__VALUE, .nullable = true, .asked_for = true, .value = op_occupancy, .fields = OP(work), .definition = "theoretical occupancy, 0 to 1"},
+    RARE("occupancy", "g", op_occupancy, OP(work), "theoretical occupancy, 0 to 1"),
     ASKED("occupancy_limiter", op_work, work_numbers, limiter_text, OP(work), "what keeps it from being higher"),
     ASKED("source", op_work, work_numbers, source_text, OP(work), "memory that a copy reads"),
     ASKED("target", op_work, work_numbers, target_text, OP(work), "memory that a copy writes"),
