@@ -8,6 +8,7 @@
 # make pictures   the README's pictures of the viewer, in docs/pictures/
 # make install PREFIX=/usr/local [DESTDIR=]
 # make dist       build/dist/sonde-VERSION-linux-x86_64.tar.gz, runs from any folder
+# make wheel      build/dist/sonde-VERSION-….whl: `pip install` of it gives the command and `import sonde`
 # make clean
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
@@ -61,7 +62,10 @@ install: all
 dist: all
 	@tools/dist.sh
 
+wheel: all
+	@tools/wheel.py
+
 clean:
 	rm -rf build build-debug build-asan build-tsan
 
-.PHONY: all demo check check-all check-gpu bench bench-gpu pictures install dist clean
+.PHONY: all demo check check-all check-gpu bench bench-gpu pictures install dist wheel clean

@@ -14,7 +14,7 @@ import argparse, json, os, random, re, shutil, statistics, subprocess, sys, temp
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-import analyze, viewer
+import analyze, library, viewer
 
 lines = []
 
@@ -387,6 +387,11 @@ class Bench:
             bench.close()
         lines.extend(viewer.lines)
 
+    def library(self):
+        """Measurements as data frames: bench/library.py, which also runs alone."""
+        library.run(self.build, min(self.rounds, 5), 10_000_000)
+        lines.extend(library.lines)
+
     def ranges(self):
         """Blame and statistics of selected ranges, one after the other as the page asks for them (bench/ranges.c)."""
         rounds = max(self.rounds, 5)
@@ -408,7 +413,7 @@ def machine():
 
 
 def main():
-    sections = ["enqueue", "parts", "imitation", "samples", "own", "programs", "short", "lanes", "size", "analyze", "memory", "values", "viewer", "ranges"]
+    sections = ["enqueue", "parts", "imitation", "samples", "own", "programs", "short", "lanes", "size", "analyze", "memory", "values", "viewer", "ranges", "library"]
     parser = argparse.ArgumentParser(description="the figures of docs/performance.md")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--rounds", type=int, default=15)

@@ -5,12 +5,15 @@
 set_target_properties(sonde PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/sonde/private")
 target_link_options(sonde PRIVATE -Wl,--disable-new-dtags)
 install(TARGETS sonde RUNTIME DESTINATION bin)
+install(TARGETS sonde-library LIBRARY DESTINATION lib)
+install(FILES ${CMAKE_BINARY_DIR}/sonde.pc DESTINATION lib/pkgconfig)
 install(TARGETS sonde-agent sonde-preload LIBRARY DESTINATION lib/sonde)
 if(SONDE_PATCHES)
   install(FILES ${SONDE_PATCHES} DESTINATION lib/sonde)
 endif()
-install(FILES include/sonde/sonde.h include/sonde/backend.h include/sonde/error.h include/sonde/kinds.h
+install(FILES include/sonde/sonde.h include/sonde/read.h include/sonde/backend.h include/sonde/error.h include/sonde/kinds.h
         DESTINATION include/sonde)
+install(DIRECTORY python/sonde DESTINATION share/sonde/python FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN __pycache__ EXCLUDE)
 install(FILES LICENSE README.md DESTINATION share/doc/sonde)
 install(DIRECTORY docs DESTINATION share/doc/sonde FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
 

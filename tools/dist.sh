@@ -1,8 +1,8 @@
 #!/bin/sh
 # dist.sh [BUILD] - a tree that runs from any folder: BUILD/dist/sonde-VERSION-linux-x86_64.tar.gz.
 #
-# The libraries that `sonde` needs beyond the C library's own travel in
-# lib/sonde/private, where its search path ($ORIGIN/../lib/sonde/private) finds
+# The libraries that `sonde` and libsonde need beyond the C library's own travel in
+# lib/sonde/private, where their search paths ($ORIGIN/../lib/sonde/private) find
 # them. The agent and the preload library need nothing but the C library.
 set -eu
 cd "$(dirname "$0")/.."
@@ -24,7 +24,7 @@ else
 fi
 
 # What belongs to the C library must come from the machine it runs on.
-ldd "$stage/bin/sonde" ${http:+"$http"} | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}' | sort -u |
+ldd "$stage/bin/sonde" "$stage/lib/libsonde.so.1" ${http:+"$http"} | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}' | sort -u |
     while read -r soname path; do
         case $soname in
         libc.so.*|libm.so.*|libdl.so.*|librt.so.*|libpthread.so.*|libresolv.so.*) ;;

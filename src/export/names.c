@@ -21,11 +21,16 @@ static uint32_t *number_lanes(const struct sonde_process *p)
 
 int sonde_names_init(struct sonde_names *names, const struct sonde_measurement *m, struct sonde_diag *diag)
 {
+    struct sonde_profile *profile;
     memset(names, 0, sizeof *names);
-    names->measurement = m;
-    int code = sonde_profile_build(m, &names->profile, diag);
-    if (code)
-        return code;
+    int code = sonde_profile_build(m, &profile, diag);
+    return code ? code : sonde_names_of(names, m, profile, diag);
+}
+
+int sonde_names_of(struct sonde_names *names, const struct sonde_measurement *m, struct sonde_profile *profile, struct sonde_diag *diag)
+{
+    int code = 0;
+    *names = (struct sonde_names){.measurement = m, .profile = profile};
     names->ordinals = calloc(m->process_count + 1, sizeof *names->ordinals);
     for (uint32_t i = 0; names->ordinals && i < m->process_count; i++) {
         names->ordinals[i] = number_lanes(&m->processes[i]);

@@ -23,6 +23,8 @@ struct sonde_names {
 };
 
 int sonde_names_init(struct sonde_names *names, const struct sonde_measurement *m, struct sonde_diag *diag);
+/* The same of a profile that was built; it is theirs from here on, and destroyed with them, also where this fails. */
+int sonde_names_of(struct sonde_names *names, const struct sonde_measurement *m, struct sonde_profile *profile, struct sonde_diag *diag);
 void sonde_names_fini(struct sonde_names *names);
 
 /* Texts below never are NULL; those of kinds and causes are in analyze/model/totals.h. */

@@ -3,6 +3,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import tarfile
 import unittest
@@ -46,6 +47,46 @@ class Dist(InFolder):
             text = subprocess.run(["readelf", "-d", f"{self.tree}/lib/sonde/{name}"], stdout=subprocess.PIPE, text=True).stdout
             for needed in re.findall(r"NEEDED.*\[(.*)\]", text):
                 self.assertRegex(needed, C_LIBRARY)
+
+    def test_a_program_links_the_library(self):
+        """As a user builds it: with what pkg-config says, and the header of the tree."""
+        with open("program.c", "w", encoding="utf-8") as file:
+            file.write("""#include <stdio.h>
+#include <sonde/read.h>
+int main(int argc, char **argv)
+{
+    struct sonde_read *m;
+    struct sonde_read_error error;
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    if (argc < 2 || sonde_read_open(argv[1], &m, &error) || sonde_read_rows(m, "processes", NULL, &schema, &array, &error))
+        return puts(error.sentence), 1;
+    printf("%s %lld %lld", sonde_read_version(), (long long)schema.n_children, (long long)array.length);
+    array.release(&array);
+    schema.release(&schema);
+    sonde_read_close(m);
+}
+""")
+        os.makedirs("empty.sonde")
+        with open("empty.sonde/manifest.json", "w", encoding="utf-8") as file:
+            json.dump({"format": "sonde", "format_version": 4, "command": ["x"]}, file)
+        shutil.move(self.tree, "tree")  # compilers' options have no spaces
+        environment = {**self.environment, "PKG_CONFIG_PATH": "tree/lib/pkgconfig"}
+        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "sonde"], stdout=subprocess.PIPE, text=True, env=environment, check=True).stdout.split()
+        subprocess.run(["cc", "-std=c17", "-Wall", "-Werror", "program.c", "-o", "program", *flags, "-Wl,-rpath," + self.folder + "/tree/lib"],
+                       env=environment, check=True)
+        self.assertEqual(subprocess.run(["./program", "empty.sonde"], stdout=subprocess.PIPE, text=True, env=self.environment, check=True).stdout.split()[1:],
+                         ["16", "0"])
+        done = subprocess.run(["./program", "gone.sonde"], stdout=subprocess.PIPE, text=True, env=self.environment, check=False)
+        self.assertEqual((done.returncode, "gone.sonde" in done.stdout), (1, True))
+
+    def test_python_finds_its_tree(self):
+        environment = {key: value for key, value in self.environment.items() if not key.startswith("SONDE")}
+        environment["PYTHONPATH"] = self.tree + "/share/sonde/python"
+        said = subprocess.run(["python3", "-B", "-c", "import sonde; print(sonde.command()); print(sonde.version())"], stdout=subprocess.PIPE, text=True,
+                              env=environment, check=True).stdout.splitlines()
+        self.assertEqual(said[0], os.path.realpath(self.tree) + "/bin/sonde")
+        self.assertEqual(said[1], self.sonde("--version").stdout.split()[1])
 
     def test_records_and_reports(self):
         doctor = self.sonde("doctor", "--json")

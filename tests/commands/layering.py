@@ -50,6 +50,7 @@ MAY = {
     "views": "analyze format base",
     "export": "views analyze format base",
     "serve": "views analyze format base",
+    "read": "export views analyze format base",
     "wasm": "serve views analyze format base",
     "monitor": "analyze/symbols analyze/model format base",
     "cmds": "monitor serve export views analyze format base",
