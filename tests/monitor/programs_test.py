@@ -73,10 +73,10 @@ class Programs(cli.Case):
         for lost in ("dropped", "unmatched"):
             self.assertEqual(of(found, f"sonde_agent_{lost}_operations_total"), {(): 0})
         self.assertEqual(of(found, "sonde_agent_running", "pid"), {str(program.pid): 0})  # record became the program
-        # One queue in order: nothing ran beside anything, so the durations add up to the time in which the device was busy.
+        # One queue in order: the durations add up to the time in which the device was busy, but for stamps of PoCL that overlap a little.
         seconds = sum(value for value in of(found, "sonde_agent_operation_seconds_total", "kind", "kernel").values())
         busy, = of(found, "sonde_agent_device_busy_seconds_total").values()
-        self.assertAlmostEqual(seconds, busy, places=6)
+        self.assertTrue(.95 * seconds <= busy <= seconds + 1e-9, (seconds, busy))
 
     def make(self):
         os.mkdir(self.announced, 0o700)
@@ -89,10 +89,11 @@ class Programs(cli.Case):
                 ran = lambda: of(samples(monitor.text()), "sonde_agent_operations_total", kind="kernel").get((), 0)
                 first = until(ran, "an operation that was seen")
                 until(lambda: ran() > first, "another one")
-                said = until(lambda: (now := top(self.announced))["kernels"] and now["kernels"][0]["operations_per_s"] and now, "a rate")
+                said = until(lambda: (now := top(self.announced))["kernels"] and now["kernels"][0]["operations_per_s"] and now["devices"][0]["busy"] and now,
+                             "a rate, and a busy device")  # busy time is added up ten times a second
                 self.assertEqual([(p["pid"], p["state"]) for p in said["processes"]], [(program.pid, "running")])
                 self.assertGreater(said["kernels"][0]["operations_per_s"], 0)
-                self.assertTrue(0 < said["devices"][0]["busy"] <= 1)
+                self.assertLessEqual(said["devices"][0]["busy"], 1)
             finally:
                 program.send_signal(signal.SIGINT)
                 program.communicate(timeout=monitoring.LIMIT)
