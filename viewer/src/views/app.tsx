@@ -11,7 +11,8 @@ import { PAGES } from "./pages.js";
 import { Cut } from "./parts/cut.jsx";
 import { TipLayer } from "./parts/tip.jsx";
 import { Search } from "./search.jsx";
-import { useTheme, type Choice } from "./theme.js";
+import { WholeRun } from "./wholerun.jsx";
+import { nextChoice, useTheme, type Choice } from "./theme.js";
 
 export function App({ requests, run, views }: { requests: Requests; run: Run; views: View[] }) {
   const { theme, choice, choose } = useTheme(), { address, go, linkTo } = useAddress();
@@ -45,6 +46,7 @@ export function App({ requests, run, views }: { requests: Requests; run: Run; vi
         </button>
       </header>
       <Banner />
+      {page && !page.ranges && <WholeRun />}
       <main id="main" ref={main} tabIndex={-1}>
         <Guard key={page?.name}>{Shown ? <Shown /> : <p>There is no page “{address.page}”: choose one above.</p>}</Guard>
       </main>
@@ -90,13 +92,13 @@ function Highlighted({ label, onClear }: { label: string; onClear: () => void })
   );
 }
 
-const THEMES: [Choice, string, string][] = [["auto", "◐", "Colours as your system has them"], ["light", "☀", "Light colours"], ["dark", "☾", "Dark colours"]];
+const THEMES: Record<Choice, [string, string]> = { auto: ["◐", "Colours as your system has them"], light: ["☀", "Light colours"], dark: ["☾", "Dark colours"] };
 
 function ThemeSwitch({ choice, choose }: { choice: Choice; choose: (choice: Choice) => void }) {
-  const at = THEMES.findIndex(([name]) => name === choice), next = THEMES[(at + 1) % THEMES.length]!;
+  const [sign, words] = THEMES[choice], next = nextChoice(choice), then = THEMES[next][1];
   return (
-    <button type="button" class="plain" aria-label={`Colours: ${choice}`} data-tip={`${THEMES[at]![2]}. Click: ${next[0]}`} onClick={() => choose(next[0])}>
-      {THEMES[at]![1]}
+    <button type="button" class="plain" aria-label={`Colours: ${choice}`} data-tip={`${words}. Click: ${then.charAt(0).toLowerCase()}${then.slice(1)}`} onClick={() => choose(next)}>
+      {sign}
     </button>
   );
 }

@@ -1,6 +1,6 @@
 /* theme.ts - light or dark: as the reader's system is, or as they chose, which this browser keeps. */
 import { useEffect, useState } from "preact/hooks";
-import type { Theme } from "../draw/colours.js";
+import { kindColour, KIND_NAMES, type Theme } from "../draw/colours.js";
 
 export type Choice = "auto" | "light" | "dark";
 
@@ -28,8 +28,16 @@ function keep(choice: Choice): void {
 /** Before there is a page, too. */
 export function applyTheme(choice: Choice = kept(), isDark = system.matches): boolean {
   const dark = choice === "auto" ? isDark : choice === "dark";
-  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  const root = document.documentElement;
+  if (root.dataset.theme !== (dark ? "dark" : "light")) for (const kind of KIND_NAMES) root.style.setProperty(`--kind-${kind}`, kindColour(kind, { dark }));
+  root.dataset.theme = dark ? "dark" : "light";
   return dark;
+}
+
+/** What the switch does next: first what can be seen, and the system's own colours last. */
+export function nextChoice(choice: Choice, systemIsDark = system.matches): Choice {
+  const opposite = systemIsDark ? "light" : "dark", same = systemIsDark ? "dark" : "light";
+  return choice === "auto" ? opposite : choice === opposite ? same : "auto";
 }
 
 export function useTheme(): { theme: Theme; choice: Choice; choose: (choice: Choice) => void } {
