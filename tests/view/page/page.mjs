@@ -97,7 +97,7 @@ class Tour {
       const { small, colours, commonest } = await looksOf(this.browser, picture);
       check(`${name}, ${colorScheme}: the picture is not blank`, colours >= 4 && commonest < 0.995, `${colours} colours, ${commonest} of it is one`);
       if (KNOWN.includes(this.measurement)) this.looksAsExpected(`${name}, ${colorScheme}`, small);
-      const violations = await violationsOf(this.page, this.axe);
+      const violations = await violationsOf(this.page, this.axe, colorScheme === schemes[0] ? null : ["color-contrast"]); // the rest is the same in other colours
       check(`${name}, ${colorScheme}: everybody can use it`, violations.length === 0, violations.join("\n      "));
     }
     await this.page.emulateMedia({ colorScheme: "light" });
@@ -355,6 +355,9 @@ class Tour {
     check("idle time: its place opens the profile", await this.becomes(() => new URL(this.page.url()).hash.startsWith("#/profile?")), this.page.url());
     await this.watch.settled();
     await everywhere(`idle time, ${name}`);
+    const source = await this.page.locator(".frame-panel").innerText();
+    check(`the source of ${name}: its lines, or why there are none`, options.html ? /a page in a file has no lines of source files.*sonde view DIR shows them/.test(source)
+      : (await this.page.locator(".source-lines .this").count()) === 1 || /cannot (show|find) the source file/.test(source), source);
     await this.page.goto("about:blank");
     await this.show("critical");
     const activity = this.report("critical")[0].things.find(({ category }) => category === "api" || category === "host").name;
@@ -362,6 +365,61 @@ class Tour {
     await this.becomes(() => /[?&]routine=/.test(this.page.url()));
     await everywhere(`critical path, ${activity}`);
     this.nothingWrong("routines by name");
+  }
+
+  /** Host code has one colour, on the Summary and on the critical path. */
+  async colours() {
+    const colourOf = (swatches) => this.page.locator(swatches).filter({ hasText: "host code" }).first().locator("span").first().evaluate((one) => getComputedStyle(one).backgroundColor);
+    await this.show("summary");
+    const summary = await colourOf(".legend li");
+    await this.show("critical");
+    const critical = await colourOf(".path-legend li");
+    check("host code has one colour on all pages", summary === critical && /^rgb\(/.test(summary), `${summary}, ${critical}`);
+  }
+
+  /** Advice about host code leads to the profile with the column that it speaks of. */
+  async adviceInProfile() {
+    const advice = this.report("advice", "--min-percent", "1").advice.slice(0, 3);
+    if (!advice.some(({ rule }) => rule === "host_code")) return;
+    await this.show("summary");
+    await this.page.getByRole("link", { name: "Look at the profile" }).first().click();
+    await this.watch.settled();
+    const titles = await this.page.locator("[role=columnheader][aria-sort=descending]").allInnerTexts();
+    check("advice: the profile is sorted by blame", titles.length === 1 && titles[0].startsWith("blame"), titles.join());
+    this.nothingWrong("advice, in the profile");
+  }
+
+  /** On a narrow screen a table that is cut has a shadow there, and scrolls by keyboard. */
+  async narrow() {
+    await this.page.setViewportSize({ width: 900, height: 800 });
+    for (const [page, box] of [["tables?view=kernels", ".part-table"], ["profile?columns=gpu,cpu,api,ops,bytes,calls,sync", ".tree-table"], ["critical", ".part-scrolled"]]) {
+      await this.show(page);
+      const frame = this.page.locator(`.part-scroll:has(> ${box})`).first(), scroller = frame.locator(box);
+      const sides = () => frame.evaluate((one) => [one.dataset.left, one.dataset.right].join());
+      const before = await sides();
+      await scroller.focus();
+      if (box === ".tree-table") await scroller.evaluate((one) => (one.scrollLeft = 40)); // its arrow keys open rows
+      else await this.page.keyboard.press("ArrowRight");
+      check(`${page}, narrow: a shadow lies where there is more`, before === ",true" && (await this.becomes(async () => (await sides()).startsWith("true,"))), `${before}, then ${await sides()}`);
+    }
+    await this.page.setViewportSize({ width: 1280, height: 800 });
+    this.nothingWrong("narrow");
+  }
+
+  /** The picture that is saved of the time line has the critical path and the counters that are on screen. */
+  async savedPicture() {
+    await this.open(`${this.base}#/timeline?panel=none&path=1`);
+    const counters = await this.page.locator(".tl-track").count();
+    await this.becomes(async () => !(await this.text()).includes("reading…"));
+    const [download] = await Promise.all([this.page.waitForEvent("download"), this.page.getByRole("button", { name: "SVG" }).click()]);
+    const svg = readFileSync(await download.path(), "utf8"), accent = await this.page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--accent").trim());
+    const shapes = await this.page.evaluate(([text, colour]) => {
+      const picture = new DOMParser().parseFromString(text, "image/svg+xml");
+      return { broken: picture.querySelectorAll("parsererror").length, path: picture.querySelectorAll(`g path[stroke="${colour}"]`).length, areas: picture.querySelectorAll("path[fill-opacity]").length };
+    }, [svg, accent]);
+    check("saved picture: the critical path and counters are on it", shapes.broken === 0 && shapes.path > 0 && shapes.areas > 0 && shapes.areas <= counters, JSON.stringify({ ...shapes, counters }));
+    this.watch.downloads.length = 0;
+    this.nothingWrong("saved picture");
   }
 
   /** The critical path over the lanes: its switch draws it, and its longest step is named under the pointer. */
@@ -553,6 +611,14 @@ class Tour {
     this.nothingWrong("comm, by numbers");
   }
 
+  /** What to run is said with the program's own command line. */
+  async noValues() {
+    await this.show("values");
+    const { command, processes } = this.asked("run"), program = processes[0].executable, commands = await this.page.locator(".values-none code").allInnerTexts();
+    check("values, not recorded: what to run", commands.includes(`sonde record --values -- ${program.slice(0, program.lastIndexOf("/") + 1)}${command}`), commands.join("\n"));
+    check("values, not recorded: no empty graph", (await this.page.locator("#values-graph").count()) === 0);
+  }
+
   async values() {
     await this.show("values");
     const { objects, coverage, graph } = this.report("values"), rows = (await this.rows()).map((row) => row.map(plain));
@@ -644,11 +710,16 @@ async function tour(browser, axe, name, measurement) {
       await it.dependencies();
       await it.criticalPath();
       await it.named();
+      await it.colours();
+      await it.adviceInProfile();
+      await it.narrow();
+      await it.savedPicture();
       await it.counters();
       await it.stepping();
     }
     if (name === "recorded" || name === "cuda" || name === "sampled") await it.blame();
     if (name === "recorded" && pages.includes("values")) await it.values();
+    if (name === "cuda") await it.noValues();
     if (name === "sampled") await it.howSure();
     if (name === "recorded" || name === "cuda") await it.comm();
     if (name === "names") await names(it);
