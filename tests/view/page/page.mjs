@@ -377,6 +377,23 @@ class Tour {
     check("host code has one colour on all pages", summary === critical && /^rgb\(/.test(summary), `${summary}, ${critical}`);
   }
 
+  /** Where times of routines stand, it is said why they are others elsewhere; the documentation has more of it under that name. */
+  async times() {
+    const { node } = this.report("profile").rows.find(({ code }) => code === "user");
+    const places = { "summary": "Advice", "critical": "Critical path", "timeline?panel=statistics": "Statistics", "timeline?panel=blame": "Blame, Idle time",
+      [`profile?node=${node}`]: "Profile, cpu" };
+    const section = /docs\/report\.md, “(.*)”/, document = readFileSync(path.join(path.dirname(fileURLToPath(import.meta.url)), "../../../docs/report.md"), "utf8");
+    for (const [page, here] of Object.entries(places)) {
+      await this.show(page);
+      const part = this.page.locator(".part-times").first();
+      if (!check(`times, ${page}: there is a sentence`, await this.becomes(async () => (await part.count()) === 1))) continue;
+      await part.locator("summary").click();
+      const marked = await part.locator("[aria-current] dt").allInnerTexts(), title = section.exec(await part.innerText())?.[1];
+      check(`times, ${page.split("?")[0]}: why they are others elsewhere`, marked.join() === here && document.includes(`\n## ${title}\n`), `${marked.join()}, ${title}`);
+    }
+    this.nothingWrong("times");
+  }
+
   /** Advice about host code leads to the profile with the column that it speaks of. */
   async adviceInProfile() {
     const advice = this.report("advice", "--min-percent", "1").advice.slice(0, 3);
@@ -711,6 +728,7 @@ async function tour(browser, axe, name, measurement) {
       await it.criticalPath();
       await it.named();
       await it.colours();
+      await it.times();
       await it.adviceInProfile();
       await it.narrow();
       await it.savedPicture();

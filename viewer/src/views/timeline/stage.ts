@@ -11,11 +11,12 @@ import type { Requests } from "../../model/requests.js";
 import type { Link } from "../../model/timeline/dependencies.js";
 import { correlated, hitTest, neighbour, type Interval } from "../../model/timeline/intervals.js";
 import { Labels } from "../../model/timeline/labels.js";
-import { laneKey, rowAt, trackAt, type Leaf, type Row, type Rows } from "../../model/timeline/lanes.js";
+import { rowAt, trackAt, type Leaf, type Row, type Rows } from "../../model/timeline/lanes.js";
 import { fetchLanes, Loader } from "../../model/timeline/loader.js";
 import type { Overview } from "../../model/timeline/overview.js";
 import { fetchSeries, pointsOf, type Points, type Series, type SeriesTile } from "../../model/timeline/series.js";
 import { Places, Sight, type Over, type Pane } from "../../model/timeline/sight.js";
+import type { Place } from "../../model/timeline/place.js";
 import { levelOf, TileStore, type Segment, type WantedLane } from "../../model/timeline/tiles.js";
 import { axisOf, clamped, fitting, formatPoint, formatRange, moved, revealing, timeAt, zoomed, type Window } from "../../model/timeline/window.js";
 import { Band, useOf, type BandElements, type Scene } from "./band.js";
@@ -72,13 +73,6 @@ export interface StagePicture extends Scene {
   use(row: Row): Float32Array | null;
   over(panes: Pane[], height: number): Over;
   counters: { series: Series; points: Points }[];
-}
-
-export interface Place {
-  lane: string;
-  track: number;
-  begin: number;
-  correlation: number;
 }
 
 const REACH = 3, AXIS_HEIGHT = 30;
@@ -536,19 +530,4 @@ export class Stage {
       counters: this.counters.inSight().map(({ series }) => ({ series, points: pointsOf(this.counterSegments(series.key), this.window) })),
     };
   }
-}
-
-export function placeOf(interval: Interval): Place {
-  return { lane: interval.lane, track: interval.track, begin: interval.begin, correlation: interval.correlation };
-}
-
-export function formatPlace(place: Place): string {
-  return `${place.lane}:${place.track}:${place.begin}:${place.correlation}`;
-}
-
-export function parsePlace(text: string | undefined): Place | null {
-  const numbers = text?.split(":").map(Number);
-  if (!numbers || numbers.length !== 5 || numbers.some((n) => !Number.isFinite(n) || n < 0)) return null;
-  const [process, lane, track, begin, correlation] = numbers as [number, number, number, number, number];
-  return { lane: laneKey(process, lane), track, begin, correlation };
 }
