@@ -88,6 +88,16 @@ class Tour {
     await this.nothingOfNames(name);
   }
 
+  /** What is opened as the system's colours change has the new ones. */
+  async systemColours() {
+    for (const colorScheme of ["dark", "light"]) {
+      await this.page.emulateMedia({ colorScheme });
+      await this.show(colorScheme === "dark" ? "tables" : "summary");
+      const theme = await this.page.evaluate(() => document.documentElement.dataset.theme);
+      check(`the system's colours, ${colorScheme}: the page has them`, theme === colorScheme, theme);
+    }
+  }
+
   async looks(name, schemes) {
     for (const colorScheme of schemes) {
       await this.page.emulateMedia({ colorScheme });
@@ -719,6 +729,7 @@ async function tour(browser, axe, name, measurement) {
     it.path = measurement;
     await it.open(place.url);
     it.nothingWrong("opened");
+    await it.systemColours();
     const pages = await it.pages();
     for (const shown of pages) await it.visit(shown, THOROUGH.includes(name));
     for (const view of it.asked("views")) if (!view.hidden) await it.view(view.name);

@@ -1,7 +1,7 @@
 /* page.tsx - the page Time line: what the address says is shown by a stage (stage.ts), what is done there goes into the address. */
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Colours } from "../../draw/timeline/palette.js";
-import { rangeOf } from "../../model/address.js";
+import { parseAddress, rangeOf, type Address } from "../../model/address.js";
 import { request } from "../../model/requests.js";
 import { linksOf } from "../../model/timeline/dependencies.js";
 import type { Interval } from "../../model/timeline/intervals.js";
@@ -83,6 +83,7 @@ export function TimelinePage() {
           clearTimeout(timer.current);
           timer.current = setTimeout(() => {
             setVisible(window);
+            if (windowIn(parseAddress(location.hash)) !== written.current) return; /* another address came meanwhile, and is about to be shown */
             const t0 = Math.floor(window.from), t1 = Math.ceil(window.to);
             written.current = `${t0}/${t1}`;
             latest.current.go({ t0, t1 }, { replace: true });
@@ -122,14 +123,14 @@ export function TimelinePage() {
     return () => cancelAnimationFrame(later);
   }, [theme.dark]);
   useEffect(() => {
-    const { t0, t1 } = options;
+    const { t0, t1 } = options, asked = windowIn(address);
     if (t0 === undefined && t1 === undefined && written.current) { /* an address without a window is of the whole run */
       written.current = "";
       clearTimeout(timer.current);
       stage.current?.look({ from: 0, to: Math.max(run.length_ns, 1) });
     }
-    if (t0 === undefined || t1 === undefined || `${t0}/${t1}` === written.current || !(Number(t1) > Number(t0))) return;
-    written.current = `${t0}/${t1}`;
+    if (!asked || asked === written.current) return;
+    written.current = asked;
     clearTimeout(timer.current); /* where the page was before is not to be written over it */
     stage.current?.look({ from: Number(t0), to: Number(t1) });
   }, [options.t0, options.t1]);
@@ -230,6 +231,11 @@ export function TimelinePage() {
         span={() => (stage.current ? stage.current.window.to - stage.current.window.from : 1)} />
     </div>
   );
+}
+
+/** The window that an address names, as it is written there; "": none. */
+function windowIn({ options: { t0, t1 } }: Address): string {
+  return t0 !== undefined && t1 !== undefined && Number(t1) > Number(t0) ? `${t0}/${t1}` : "";
 }
 
 function pageColours(): Colours {
