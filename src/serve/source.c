@@ -109,8 +109,8 @@ struct content {
 static int read_file(const struct sonde_query *q, const char *file, struct content *out, struct sonde_diag *diag)
 {
     (void)q, (void)out;
-    sonde_diag_set(diag, SONDE_ENOTFOUND, file, "this page has no source files: it cannot show");
-    sonde_diag_hint(diag, "where the file is at hand, sonde view DIR shows it");
+    sonde_diag_set(diag, SONDE_ENOTFOUND, file, "a page in a file has no lines of source files, so not those of");
+    sonde_diag_hint(diag, "where that file is at hand, sonde view DIR shows them");
     return SONDE_ENOTFOUND;
 }
 

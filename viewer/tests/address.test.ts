@@ -1,6 +1,6 @@
 /* address.test.ts - what is shown survives being sent to somebody else. */
 import { expect, test } from "vitest";
-import { changed, formatAddress, moved, parseAddress, rangeOf } from "../src/model/address.js";
+import { changed, formatAddress, moved, parseAddress, rangeOf, windowOf } from "../src/model/address.js";
 
 test("any text of an option comes back", () => {
   for (const text of ["a b", "x&y=z", "#1", "50%", "π ← ☃", "void f<int>(char const*)", "?", "+"]) {
@@ -37,5 +37,8 @@ test("another page gets what pages share, and what was set there before", () => 
 test("a range has a begin before its end", () => {
   const of = (options: Record<string, string>) => rangeOf({ page: "", options });
   expect(of({ from: "0", to: "10" })).toEqual({ from: 0, to: 10 });
+  expect(windowOf({ page: "", options: { t0: "1", t1: "2" } })).toEqual({ from: 1, to: 2 });
+  expect(windowOf({ page: "", options: { t0: "1", t1: "2", from: "3", to: "4" } })).toEqual({ from: 3, to: 4 });
+  expect(windowOf({ page: "", options: { t0: "2" } })).toBeNull();
   for (const wrong of [{}, { from: "1" }, { to: "1" }, { from: "5", to: "5" }, { from: "-1", to: "5" }, { from: "a", to: "b" }]) expect(of(wrong as Record<string, string>)).toBeNull();
 });

@@ -2,10 +2,12 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { kindColour, KIND_NAMES } from "../src/draw/colours.js";
 import { parseAddress } from "../src/model/address.js";
 import { Requests } from "../src/model/requests.js";
 import type { Column, Kind, Missing, Run, Text, TextItem, View } from "../src/model/types.js";
 import { App } from "../src/views/app.jsx";
+import { nextChoice } from "../src/views/theme.js";
 
 const MARKUP = '<script>alert("1")</script><img src=x onerror=alert(2)>';
 
@@ -40,20 +42,24 @@ const RUN: Run = { sonde: "0", path: "x.sonde", command: MARKUP, wall_begin_ns: 
 
 let root: HTMLElement, asked: string[];
 
-beforeEach(async () => {
-  HTMLDialogElement.prototype.showModal ??= function (this: HTMLDialogElement) { this.open = true; };
-  location.hash = "";
-  localStorage.clear();
-  asked = [];
-  root = document.body.appendChild(document.createElement("div"));
-  const requests = new Requests({
+/** Nothing is kept of what was asked before. */
+function afresh(): Requests {
+  return new Requests({
     async ask(text) {
       asked.push(text);
       const known = ANSWERS[text], error = { what: `no answer to ${text}`, where: null, why: null, hint: null, option: null, at: null, more: [] };
       return { status: known ? 200 : 404, type: "application/json", bytes: new TextEncoder().encode(JSON.stringify(known ?? { error })).buffer as ArrayBuffer };
     },
   });
-  await act(() => render(<App requests={requests} run={RUN} views={[view("kernels"), view("advice"), view("contexts", true), view("summary")]} />, root));
+}
+
+beforeEach(async () => {
+  HTMLDialogElement.prototype.showModal ??= function (this: HTMLDialogElement) { this.open = true; };
+  location.hash = "";
+  localStorage.clear();
+  asked = [];
+  root = document.body.appendChild(document.createElement("div"));
+  await act(() => render(<App requests={afresh()} run={RUN} views={[view("kernels"), view("advice"), view("contexts", true), view("summary")]} />, root));
   await settled();
 });
 
@@ -160,10 +166,92 @@ test("keys in a text box are text, and ? lists the keys", async () => {
   expect(texts(".help kbd")).toEqual(expect.arrayContaining(["1", "7", "/", "?"]));
 });
 
-test("the theme is as chosen, and kept", async () => {
-  const button = root.querySelector<HTMLButtonElement>("[aria-label^=Colours]")!;
-  await act(() => button.click());
-  await act(() => button.click());
-  expect(document.documentElement.dataset.theme).toBe("dark");
-  expect(localStorage.getItem("sonde-theme")).toBe("dark");
+test("each click on the theme is seen, until it is the system's again", async () => {
+  const button = root.querySelector<HTMLButtonElement>("[aria-label^=Colours]")!, seen: string[] = [];
+  for (let i = 0; i < 3; i++) {
+    await act(() => button.click());
+    seen.push(`${document.documentElement.dataset.theme} ${localStorage.getItem("sonde-theme")}`);
+  }
+  expect(seen).toEqual(["dark dark", "light light", "light auto"]);
+  expect((["auto", "light", "dark"] as const).map((choice) => nextChoice(choice, true))).toEqual(["light", "dark", "auto"]);
+});
+
+test("the colours of kinds follow the theme", async () => {
+  const shown = () => KIND_NAMES.map((kind) => document.documentElement.style.getPropertyValue(`--kind-${kind}`));
+  expect(shown()).toEqual(KIND_NAMES.map((kind) => kindColour(kind, { dark: false })));
+  await act(() => root.querySelector<HTMLButtonElement>("[aria-label^=Colours]")!.click());
+  expect(shown()).toEqual(KIND_NAMES.map((kind) => kindColour(kind, { dark: true })));
+});
+
+test("a page of the whole run says so where a range is chosen, and leads to what is of the range", async () => {
+  const open = async (hash: string) => {
+    location.hash = hash;
+    await act(() => void dispatchEvent(new Event("hashchange")));
+    await settled();
+  };
+  expect(texts(".whole-run")).toEqual([]);
+  for (const range of ["from=10&to=40", "t0=10&t1=40"]) {
+    await open(`#/summary?${range}&routine=k`);
+    expect(texts(".whole-run span")[0]).toContain("of the whole run, not of the selected range, 30 ns from 10 ns");
+    expect(all(".whole-run a").map((link) => parseAddress(link.getAttribute("href")!))).toEqual([
+      { page: "timeline", options: { routine: "k", from: "10", to: "40", t0: "10", t1: "40", panel: "statistics" } },
+      { page: "timeline", options: { routine: "k", from: "10", to: "40", t0: "10", t1: "40", panel: "blame" } },
+      { page: "comm", options: { routine: "k", from: "10", to: "40" } },
+    ]);
+  }
+  await act(() => root.querySelector<HTMLButtonElement>(".whole-run button")!.click());
+  expect(texts(".whole-run")).toEqual([]);
+  expect(parseAddress(location.hash).options).toEqual({ routine: "k" });
+  await open("#/tables?view=kernels&from=10&to=40");
+  expect(texts(".whole-run")).toEqual([]);
+  expect(texts(".view .row .quiet")[0]).toBe("Of the whole run: this view takes no range.");
+});
+
+test("what is wider than its place says so at each side, and takes the focus", async () => {
+  const width = vi.spyOn(HTMLElement.prototype, "scrollWidth", "get").mockReturnValue(500);
+  vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(200);
+  await press("8");
+  const frame = root.querySelector<HTMLElement>(".part-scroll")!, box = frame.querySelector<HTMLElement>(".part-table")!;
+  const sides = () => [frame.dataset.left, frame.dataset.right, box.tabIndex];
+  const to = (left: number) => act(() => {
+    box.scrollLeft = left;
+    box.dispatchEvent(new Event("scroll"));
+  });
+  expect(sides()).toEqual([undefined, "true", 0]);
+  await to(100);
+  expect(sides()).toEqual(["true", "true", 0]);
+  await to(300);
+  expect(sides()).toEqual(["true", undefined, 0]);
+  width.mockReturnValue(200);
+  await to(0);
+  expect(sides()).toEqual([undefined, undefined, -1]);
+  vi.restoreAllMocks();
+});
+
+const ADVICE: TextItem = {
+  kind: "table", gap: true,
+  table: { name: "advice", left_out: 0, left_out_view: null, columns: [column("Change", "text"), column("saves", "time"), column("of run", "share"), column("where", "text")], rows: [{ cells: ["Host code", "40 ns", "40.0 %", "build() heat.c:20"], values: [null, 40, 0.4, null] }] },
+};
+
+test("advice about host code opens the profile with what devices were idle for", async () => {
+  const { items } = ANSWERS["text/summary"] as Text, frame = { name: "build", file: "heat.c", line: 20, module: null };
+  const before = items.splice(2, items.length, ADVICE);
+  const answers = {
+    "view/advice?min-percent=1&limit=1": { advice: [{ rule: "host_code", title: "Host code", change: "make it faster", evidence: "it ran", saving_ns: 40, frames: [frame] }] },
+    "find?text=build&limit=1000": { text: "build", left_out: 0, hits: [{ label: "build() heat.c", name: "build", kind: "native", contexts: 1, operations: 0, device_ns: 0, node: 7 }] },
+  };
+  Object.assign(ANSWERS, answers);
+  await press("8");
+  await act(() => render(null, root));
+  location.hash = "";
+  await act(() => render(<App requests={afresh()} run={RUN} views={[view("summary"), view("profile")]} />, root));
+  await settled();
+  const [look] = all(".card .links a"), [open] = all(".card .links button"), asked = { columns: "blame,blame:excl,cpu,api,gpu", sort: "blame" };
+  expect(look!.textContent).toBe("Look at the profile");
+  expect(parseAddress(look!.getAttribute("href")!)).toEqual({ page: "profile", options: asked });
+  await act(() => open!.click());
+  await settled();
+  expect(parseAddress(location.hash)).toEqual({ page: "profile", options: { ...asked, routine: "build() heat.c", node: "7" } });
+  items.splice(2, items.length, ...before);
+  for (const name of Object.keys(answers)) delete ANSWERS[name];
 });

@@ -3,9 +3,13 @@ import { describe, expect, it } from "vitest";
 import { frameText, partsOf, savingOf, type CriticalPath, type PathThing } from "../src/model/critical.js";
 import { holdersAt, pointAt, siteText, spaceText, stackedLines, type MemorySpace } from "../src/model/memory.js";
 import { binSteps, isOf, longestStep, marksOf, stepAt, type Steps } from "../src/model/path.js";
+import { kindColour } from "../src/draw/colours.js";
+import { categoryColour } from "../src/views/critical/palette.js";
 import { compare } from "../src/views/memory/sorttable.jsx";
 
 const thing: PathThing = { ns: 100, steps: 2, delay_ns: null, category: "kernel", name: "work", operation: "kernel", file: null, module: null, error_ns: 0, inferred_ns: 0, behind_inferred_ns: 0, half_ns: 50, saving_ns: 40 };
+
+const CATEGORIES = ["host", "off_cpu", "api", "launch", "gap", "kernel", "copy", "set", "order", "unknown", "start_up", "paused"];
 
 function path(): CriticalPath {
   return {
@@ -21,6 +25,13 @@ const steps: Steps = {
 };
 
 describe("the critical path", () => {
+  it("has the colours of other pages, and one for each category", () => {
+    for (const dark of [false, true]) {
+      expect(["host", "api", "kernel", "start_up", "unknown"].map((category) => categoryColour(category, { dark }))).toEqual(["host_code", "api_calls", "busy", "start_up", "unknown"].map((kind) => kindColour(kind, { dark })));
+      expect(new Set(CATEGORIES.map((category) => categoryColour(category, { dark }))).size).toBe(CATEGORIES.length);
+    }
+  });
+
   it("is made of parts whose shares are those of its length", () => {
     expect(partsOf(path())).toEqual([{ category: "host", ns: 50, steps: 1, share: 0.25 }, { category: "kernel", ns: 150, steps: 3, share: 0.75 }]);
   });

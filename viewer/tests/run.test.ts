@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { aboutRows, rowsWithin } from "../src/model/run.js";
+import { aboutRows, commandAgain, rowsWithin } from "../src/model/run.js";
 import type { Extent, Lane, Run } from "../src/model/types.js";
 
 const lane = (traces: Record<string, Extent>): Lane => ({ lane: 1, kind: "queue", title: "", name: null, tid: null, threads: null, device: null, context: null, out_of_order: false, traces });
@@ -26,4 +26,14 @@ test("an estimate says no more than it knows", () => {
   expect(aboutRows(21_400_000)).toBe("21 million rows");
   expect(aboutRows(4_321_000)).toBe("4.3 million rows");
   expect(aboutRows(12_345)).toBe("12,000 rows");
+});
+
+test("a command is said as it can be given again", () => {
+  const of = (command: string | null, ...executables: (string | null)[]) => commandAgain({ ...run, command, processes: executables.map((executable) => ({ ...run.processes[0]!, executable })) });
+  expect(of("heat 96 30", null, "/opt/bin/heat")).toBe("/opt/bin/heat 96 30");
+  expect(of("heat", "/opt/bin/heat")).toBe("/opt/bin/heat");
+  expect(of("heater 96", "/opt/bin/heat")).toBe("heater 96");
+  expect(of("python3 x.py", "/usr/bin/python3.11")).toBe("python3 x.py");
+  expect(of("a b", "/my programs/a")).toBe("a b"); /* quoting is the shell's */
+  expect(of(null, "/opt/bin/heat")).toBe("PROGRAM");
 });

@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest";
 import type { MemorySpace } from "../src/model/memory.js";
 import type { Steps } from "../src/model/path.js";
-import { memorySvg, pathSvg } from "../src/model/saved.js";
+import type { DeviceUse } from "../src/model/report/summary.js";
+import { devicesSvg, memorySvg, pathSvg } from "../src/model/saved.js";
 
 const INKS = { paper: "#fff", ink: "#000", line: "#ccc" };
 const shapes = (svg: string, name: string) => {
@@ -39,5 +40,23 @@ describe("the critical path", () => {
 
   it("lets those stand out that are chosen", () => {
     expect(drawn((step) => step === 1)).toEqual([["0", "60", "#kernel", "0.2"], ["60", "40", "#host", "0.2"], ["60", "40", "#host", null]]);
+  });
+});
+
+describe("what devices did", () => {
+  const use: DeviceUse = {
+    name: "0 <GPU>", cells: [], busy: Float64Array.of(1, 0.5),
+    parts: [{ kind: "busy", share: 0.75, ns: 75, place: null }, { kind: "host_code", share: 0.25, ns: 25, place: "main()" }, { kind: "waits", share: 0, ns: 0, place: null }],
+  };
+
+  it("is as long as its shares, and how busy it was as high", () => {
+    const svg = devicesSvg([use, { ...use, busy: null }], 1016, (kind) => `#${kind}`, INKS);
+    expect(shapes(svg, "rect").filter((rect) => rect.getAttribute("height") === "18" && rect.getAttribute("fill") !== "none").map((rect) => ["x", "width", "fill"].map((name) => rect.getAttribute(name)))).toEqual(
+      [0, 1].flatMap(() => [["8", "750", "#busy"], ["758", "250", "#host_code"]]),
+    );
+    expect(shapes(svg, "path").map((path) => path.getAttribute("d"))).toEqual(["M8 70V26H508V48H1008V70Z"]);
+    expect(svg).toContain("0 &lt;GPU&gt;");
+    expect(svg).toContain("idle: host code 25.0 %");
+    expect(svg).not.toContain("waits");
   });
 });

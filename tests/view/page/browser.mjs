@@ -59,60 +59,64 @@ export class Watch {
     return this.problems.splice(0);
   }
 
-  /** Waits until nothing is loading and nothing moves. False: after a minute something still did. */
-  async settled() {
+  /** Waits until nothing is loading, and nothing moved for so many ms: what follows a drag is asked for after 100. False: after a minute something
+   * still did. */
+  async settled(still = 150) {
     const until = Date.now() + 60_000;
     do {
-      const still = await this.page.evaluate(quiet);
-      if (still && this.#underWay.size === 0) return true;
+      const rests = await this.page.evaluate(quiet, still);
+      if (rests && this.#underWay.size === 0) return true;
     } while (Date.now() < until);
     return false;
   }
 }
 
-/** In the page: true if for a moment nothing of it changed, and nothing says that it is being read. */
-function quiet() {
+/** In the page: waits until nothing of it changed for so long, for two seconds at most. True: that is so, and nothing says that it is being read. */
+function quiet(still) {
   return new Promise((resolve) => {
-    let changes = 0;
-    const observer = new MutationObserver(() => changes++);
+    const begin = performance.now();
+    let last = begin;
+    const observer = new MutationObserver(() => (last = performance.now()));
     observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
-    setTimeout(() => {
+    const look = () => {
+      const now = performance.now();
+      if (now - last < still && now - begin < 2000) return void setTimeout(look, still - (now - last));
       observer.disconnect();
       const words = [...document.querySelectorAll(".quiet, [role=status]")].some((element) => /^(reading|opening)\b/i.test(element.textContent ?? ""));
-      resolve(changes === 0 && !words && !document.querySelector('[aria-busy="true"]'));
-    }, 150);
+      resolve(now - last >= still && !words && !document.querySelector('[aria-busy="true"]'));
+    };
+    setTimeout(look, still);
   });
 }
+
+/** A page for pictures alone. */
+let apart = null;
 
 /** What a picture looks like from afar: `small` is WIDTH × HEIGHT pixels of it, a hexadecimal digit for each of red, green and blue; and how many
  * colours it has, four bits each, with the share of the commonest. */
 export async function looksOf(browser, png) {
-  const page = await browser.newPage();
-  try {
-    return await page.evaluate(
-      async ({ text, width, height }) => {
-        const image = new Image();
-        image.src = "data:image/png;base64," + text;
-        await image.decode();
-        const pixels = (w, h) => {
-          const canvas = new OffscreenCanvas(w, h), context = canvas.getContext("2d");
-          context.imageSmoothingQuality = "high";
-          context.drawImage(image, 0, 0, w, h);
-          return context.getImageData(0, 0, w, h).data;
-        };
-        const data = pixels(image.width, image.height), counts = new Map();
-        for (let i = 0; i < data.length; i += 4) {
-          const colour = ((data[i] >> 4) << 8) | ((data[i + 1] >> 4) << 4) | (data[i + 2] >> 4);
-          counts.set(colour, (counts.get(colour) ?? 0) + 1);
-        }
-        const small = Array.from(pixels(width, height)).filter((_, at) => at % 4 < 3).map((byte) => (byte >> 4).toString(16)).join("");
-        return { small, colours: counts.size, commonest: (4 * Math.max(...counts.values())) / data.length };
-      },
-      { text: png.toString("base64"), width: WIDTH, height: HEIGHT },
-    );
-  } finally {
-    await page.close();
-  }
+  const page = (apart ??= await browser.newPage());
+  return page.evaluate(
+    async ({ text, width, height }) => {
+      const image = new Image();
+      image.src = "data:image/png;base64," + text;
+      await image.decode();
+      const pixels = (w, h) => {
+        const canvas = new OffscreenCanvas(w, h), context = canvas.getContext("2d");
+        context.imageSmoothingQuality = "high";
+        context.drawImage(image, 0, 0, w, h);
+        return context.getImageData(0, 0, w, h).data;
+      };
+      const data = pixels(image.width, image.height), counts = new Map();
+      for (let i = 0; i < data.length; i += 4) {
+        const colour = ((data[i] >> 4) << 8) | ((data[i + 1] >> 4) << 4) | (data[i + 2] >> 4);
+        counts.set(colour, (counts.get(colour) ?? 0) + 1);
+      }
+      const small = Array.from(pixels(width, height)).filter((_, at) => at % 4 < 3).map((byte) => (byte >> 4).toString(16)).join("");
+      return { small, colours: counts.size, commonest: (4 * Math.max(...counts.values())) / data.length };
+    },
+    { text: png.toString("base64"), width: WIDTH, height: HEIGHT },
+  );
 }
 
 const WIDTH = 32, HEIGHT = 20;
@@ -125,10 +129,10 @@ export function differenceOf(a, b) {
   return { mean: apart.reduce((sum, one) => sum + one, 0) / apart.length, far: far.filter(Boolean).length / far.length };
 }
 
-/** Serious violations of accessibility rules, one sentence each. */
-export async function violationsOf(page, axe) {
+/** Serious violations of accessibility rules, one sentence each. `rules`: only these. */
+export async function violationsOf(page, axe, rules = null) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
-  const found = await page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"], preload: false })).violations);
+  const found = await page.evaluate(async (runOnly) => (await window.axe.run(document, { resultTypes: ["violations"], preload: false, ...(runOnly ? { runOnly } : {}) })).violations, rules);
   return found
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => `${node.target.join(" ")} (${(node.failureSummary ?? "").split("\n")[1]?.trim() ?? ""})`).join("; ")}${nodes.length > 3 ? ` and ${nodes.length - 3} more` : ""}`);

@@ -88,6 +88,16 @@ class Tour {
     await this.nothingOfNames(name);
   }
 
+  /** What is opened as the system's colours change has the new ones. */
+  async systemColours() {
+    for (const colorScheme of ["dark", "light"]) {
+      await this.page.emulateMedia({ colorScheme });
+      await this.show(colorScheme === "dark" ? "tables" : "summary");
+      const theme = await this.page.evaluate(() => document.documentElement.dataset.theme);
+      check(`the system's colours, ${colorScheme}: the page has them`, theme === colorScheme, theme);
+    }
+  }
+
   async looks(name, schemes) {
     for (const colorScheme of schemes) {
       await this.page.emulateMedia({ colorScheme });
@@ -97,7 +107,7 @@ class Tour {
       const { small, colours, commonest } = await looksOf(this.browser, picture);
       check(`${name}, ${colorScheme}: the picture is not blank`, colours >= 4 && commonest < 0.995, `${colours} colours, ${commonest} of it is one`);
       if (KNOWN.includes(this.measurement)) this.looksAsExpected(`${name}, ${colorScheme}`, small);
-      const violations = await violationsOf(this.page, this.axe);
+      const violations = await violationsOf(this.page, this.axe, colorScheme === schemes[0] ? null : ["color-contrast"]); // the rest is the same in other colours
       check(`${name}, ${colorScheme}: everybody can use it`, violations.length === 0, violations.join("\n      "));
     }
     await this.page.emulateMedia({ colorScheme: "light" });
@@ -355,6 +365,9 @@ class Tour {
     check("idle time: its place opens the profile", await this.becomes(() => new URL(this.page.url()).hash.startsWith("#/profile?")), this.page.url());
     await this.watch.settled();
     await everywhere(`idle time, ${name}`);
+    const source = await this.page.locator(".frame-panel").innerText();
+    check(`the source of ${name}: its lines, or why there are none`, options.html ? /a page in a file has no lines of source files.*sonde view DIR shows them/.test(source)
+      : (await this.page.locator(".source-lines .this").count()) === 1 || /cannot (show|find) the source file/.test(source), source);
     await this.page.goto("about:blank");
     await this.show("critical");
     const activity = this.report("critical")[0].things.find(({ category }) => category === "api" || category === "host").name;
@@ -362,6 +375,78 @@ class Tour {
     await this.becomes(() => /[?&]routine=/.test(this.page.url()));
     await everywhere(`critical path, ${activity}`);
     this.nothingWrong("routines by name");
+  }
+
+  /** Host code has one colour, on the Summary and on the critical path. */
+  async colours() {
+    const colourOf = (swatches) => this.page.locator(swatches).filter({ hasText: "host code" }).first().locator("span").first().evaluate((one) => getComputedStyle(one).backgroundColor);
+    await this.show("summary");
+    const summary = await colourOf(".legend li");
+    await this.show("critical");
+    const critical = await colourOf(".path-legend li");
+    check("host code has one colour on all pages", summary === critical && /^rgb\(/.test(summary), `${summary}, ${critical}`);
+  }
+
+  /** Where times of routines stand, it is said why they are others elsewhere; the documentation has more of it under that name. */
+  async times() {
+    const { node } = this.report("profile").rows.find(({ code }) => code === "user");
+    const places = { "summary": "Advice", "critical": "Critical path", "timeline?panel=statistics": "Statistics", "timeline?panel=blame": "Blame, Idle time",
+      [`profile?node=${node}`]: "Profile, cpu" };
+    const section = /docs\/report\.md, “(.*)”/, document = readFileSync(path.join(path.dirname(fileURLToPath(import.meta.url)), "../../../docs/report.md"), "utf8");
+    for (const [page, here] of Object.entries(places)) {
+      await this.show(page);
+      const part = this.page.locator(".part-times").first();
+      if (!check(`times, ${page}: there is a sentence`, await this.becomes(async () => (await part.count()) === 1))) continue;
+      await part.locator("summary").click();
+      const marked = await part.locator("[aria-current] dt").allInnerTexts(), title = section.exec(await part.innerText())?.[1];
+      check(`times, ${page.split("?")[0]}: why they are others elsewhere`, marked.join() === here && document.includes(`\n## ${title}\n`), `${marked.join()}, ${title}`);
+    }
+    this.nothingWrong("times");
+  }
+
+  /** Advice about host code leads to the profile with the column that it speaks of. */
+  async adviceInProfile() {
+    const advice = this.report("advice", "--min-percent", "1").advice.slice(0, 3);
+    if (!advice.some(({ rule }) => rule === "host_code")) return;
+    await this.show("summary");
+    await this.page.getByRole("link", { name: "Look at the profile" }).first().click();
+    await this.watch.settled();
+    const titles = await this.page.locator("[role=columnheader][aria-sort=descending]").allInnerTexts();
+    check("advice: the profile is sorted by blame", titles.length === 1 && titles[0].startsWith("blame"), titles.join());
+    this.nothingWrong("advice, in the profile");
+  }
+
+  /** On a narrow screen a table that is cut has a shadow there, and scrolls by keyboard. */
+  async narrow() {
+    await this.page.setViewportSize({ width: 900, height: 800 });
+    for (const [page, box] of [["tables?view=kernels", ".part-table"], ["profile?columns=gpu,cpu,api,ops,bytes,calls,sync", ".tree-table"], ["critical", ".part-scrolled"]]) {
+      await this.show(page);
+      const frame = this.page.locator(`.part-scroll:has(> ${box})`).first(), scroller = frame.locator(box);
+      const sides = () => frame.evaluate((one) => [one.dataset.left, one.dataset.right].join());
+      const before = await sides();
+      await scroller.focus();
+      if (box === ".tree-table") await scroller.evaluate((one) => (one.scrollLeft = 40)); // its arrow keys open rows
+      else await this.page.keyboard.press("ArrowRight");
+      check(`${page}, narrow: a shadow lies where there is more`, before === ",true" && (await this.becomes(async () => (await sides()).startsWith("true,"))), `${before}, then ${await sides()}`);
+    }
+    await this.page.setViewportSize({ width: 1280, height: 800 });
+    this.nothingWrong("narrow");
+  }
+
+  /** The picture that is saved of the time line has the critical path and the counters that are on screen. */
+  async savedPicture() {
+    await this.open(`${this.base}#/timeline?panel=none&path=1`);
+    const counters = await this.page.locator(".tl-track").count();
+    await this.becomes(async () => !(await this.text()).includes("reading…"));
+    const [download] = await Promise.all([this.page.waitForEvent("download"), this.page.getByRole("button", { name: "SVG" }).click()]);
+    const svg = readFileSync(await download.path(), "utf8"), accent = await this.page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--accent").trim());
+    const shapes = await this.page.evaluate(([text, colour]) => {
+      const picture = new DOMParser().parseFromString(text, "image/svg+xml");
+      return { broken: picture.querySelectorAll("parsererror").length, path: picture.querySelectorAll(`g path[stroke="${colour}"]`).length, areas: picture.querySelectorAll("path[fill-opacity]").length };
+    }, [svg, accent]);
+    check("saved picture: the critical path and counters are on it", shapes.broken === 0 && shapes.path > 0 && shapes.areas > 0 && shapes.areas <= counters, JSON.stringify({ ...shapes, counters }));
+    this.watch.downloads.length = 0;
+    this.nothingWrong("saved picture");
   }
 
   /** The critical path over the lanes: its switch draws it, and its longest step is named under the pointer. */
@@ -553,6 +638,14 @@ class Tour {
     this.nothingWrong("comm, by numbers");
   }
 
+  /** What to run is said with the program's own command line. */
+  async noValues() {
+    await this.show("values");
+    const { command, processes } = this.asked("run"), program = processes[0].executable, commands = await this.page.locator(".values-none code").allInnerTexts();
+    check("values, not recorded: what to run", commands.includes(`sonde record --values -- ${program.slice(0, program.lastIndexOf("/") + 1)}${command}`), commands.join("\n"));
+    check("values, not recorded: no empty graph", (await this.page.locator("#values-graph").count()) === 0);
+  }
+
   async values() {
     await this.show("values");
     const { objects, coverage, graph } = this.report("values"), rows = (await this.rows()).map((row) => row.map(plain));
@@ -636,6 +729,7 @@ async function tour(browser, axe, name, measurement) {
     it.path = measurement;
     await it.open(place.url);
     it.nothingWrong("opened");
+    await it.systemColours();
     const pages = await it.pages();
     for (const shown of pages) await it.visit(shown, THOROUGH.includes(name));
     for (const view of it.asked("views")) if (!view.hidden) await it.view(view.name);
@@ -644,11 +738,17 @@ async function tour(browser, axe, name, measurement) {
       await it.dependencies();
       await it.criticalPath();
       await it.named();
+      await it.colours();
+      await it.times();
+      await it.adviceInProfile();
+      await it.narrow();
+      await it.savedPicture();
       await it.counters();
       await it.stepping();
     }
     if (name === "recorded" || name === "cuda" || name === "sampled") await it.blame();
     if (name === "recorded" && pages.includes("values")) await it.values();
+    if (name === "cuda") await it.noValues();
     if (name === "sampled") await it.howSure();
     if (name === "recorded" || name === "cuda") await it.comm();
     if (name === "names") await names(it);

@@ -30,6 +30,20 @@ export function inkOn(theme: Theme): string {
   return theme.dark ? "#ffffff" : "#101010";
 }
 
+/** What devices and threads did, light and dark: one colour each on every page. Most are Okabe and Ito's, which people with any colour vision
+ * tell apart; waiting, and what is unknown, is pale or grey. The page has them as --kind-NAME, too (views/theme.ts). */
+const KINDS: Record<string, [string, string]> = {
+  busy: ["#0072b2", "#3d9ddb"], copy: ["#cc79a7", "#d68fb8"], set: ["#e3b7d0", "#8d5f7a"], order: ["#94a3a3", "#6b7a7a"],
+  host_code: ["#e69f00", "#e69f00"], api_calls: ["#d55e00", "#d9651a"], waits: ["#f0e442", "#e8dd5a"], compiles: ["#009e73", "#1aae85"],
+  memory: ["#56b4e9", "#7cc4ee"], launch: ["#bfa58e", "#8a7460"], gap: ["#dccdbf", "#5f5248"], start_up: ["#b8a9cc", "#75658c"],
+  off_cpu: ["#9a9aa4", "#6c6c76"], paused: ["#c6c6cc", "#505058"], no_thread: ["#ececf0", "#3a3a44"], unknown: ["#d8d8dc", "#3e3e46"],
+};
+export const KIND_NAMES = Object.keys(KINDS);
+
+export function kindColour(kind: string, theme: Theme): string {
+  return (KINDS[kind] ?? KINDS.unknown!)[theme.dark ? 1 : 0];
+}
+
 /** Of pictures that are saved. */
 export const LIGHT_INKS = { paper: "#ffffff", ink: "#1b1b1f", line: "#d9d9e0" };
 export const DARK_INKS = { paper: "#16161a", ink: "#e8e8ee", line: "#3a3a44" };

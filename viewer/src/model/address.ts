@@ -46,6 +46,12 @@ export function rangeOf(address: Address): { from: number; to: number } | null {
   return address.options.from !== undefined && from >= 0 && to > from ? { from, to } : null;
 }
 
+/** The selected range, else the window of the time line that an address names. */
+export function windowOf(address: Address): { from: number; to: number } | null {
+  const { t0, t1 } = address.options;
+  return rangeOf(address) ?? (t0 !== undefined && t1 !== undefined ? rangeOf({ page: "", options: { from: t0, to: t1 } }) : null);
+}
+
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -11,6 +11,16 @@ export function runOf(answer: RunAnswer): Run {
   return { ...answer, length_ns: answer.length_ns ?? 0, processes: answer.processes.map((process) => ({ ...process, origin_ns: process.origin_ns ?? 0 })) };
 }
 
+/** The command line as it can be given again: the program with its folder, where that is known. */
+export function commandAgain(run: Run): string {
+  const command = run.command ?? "PROGRAM";
+  for (const { executable } of run.processes) {
+    const name = executable?.slice(executable.lastIndexOf("/") + 1);
+    if (name && executable !== name && (command === name || command.startsWith(`${name} `)) && /^[\w./+@:-]+$/.test(executable!)) return executable + command.slice(name.length);
+  }
+  return command;
+}
+
 /** What takes a second or two to read: so much is read without being asked for. */
 export const ROWS_AT_ONCE = 20e6;
 

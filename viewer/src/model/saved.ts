@@ -1,10 +1,11 @@
-/* saved.ts - memory over time, and the critical path, as the pictures that are saved of them: on screen they are drawn on canvases. */
+/* saved.ts - memory over time, the critical path, and what devices did, as the pictures that are saved of them. */
 import { categoryText } from "./critical.js";
+import { KINDS, type DeviceUse } from "./report/summary.js";
 import { stackedLines, type MemorySpace } from "./memory.js";
 import { binSteps, type Steps } from "./path.js";
 import { rect, round, svgOfParts, text } from "./svg.js";
 import { axisOf, xAt } from "./timeline/window.js";
-import { formatBytes } from "./units.js";
+import { formatBytes, formatShare } from "./units.js";
 
 export interface Inks {
   paper: string;
@@ -76,4 +77,35 @@ export function pathSvg(steps: Steps, length_ns: number, width: number, height: 
   const there = categories.filter((_, i) => all.some((ns, at) => ns > 0 && at % categories.length === i));
   const keys = keysOf(there.map((name) => ({ name: categoryText(name), colour: colour(name) })), 4, width, height + BOTTOM, inks.ink);
   return svgOfParts(width, height + BOTTOM + keys.height + 4, inks.paper, [...layer(all, some ? 0.2 : 1), ...(some ? layer(some, 1) : []), ...timeAxis(0, width, height, length_ns, inks), ...keys.parts]);
+}
+
+const STRIP = 44, BAR = 18;
+
+/** What each device did over the run, and in all, as on the Summary. */
+export function devicesSvg(uses: readonly DeviceUse[], width: number, colour: (kind: string) => string, inks: Inks): string {
+  const parts: string[] = [], wide = width - 16;
+  let y = 8;
+  for (const { name, parts: times, busy } of uses) {
+    parts.push(text(8, y + 12, name, inks.ink));
+    y += 18;
+    if (busy) {
+      const each = wide / busy.length;
+      let d = "";
+      busy.forEach((share, i) => (d += `V${round(y + STRIP * (1 - Math.min(share, 1)))}H${round(8 + (i + 1) * each)}`));
+      parts.push(`<path d="M8 ${y + STRIP}${d}V${y + STRIP}Z" fill="${colour("busy")}"/>`, rect(8, y + STRIP, wide, 1, inks.line));
+      y += STRIP + 6;
+    }
+    let x = 8;
+    for (const { kind, share } of times) {
+      const long = Math.min(Math.max(share, 0), 1) * wide;
+      if (long > 0) parts.push(rect(x, y, long, BAR, colour(kind)));
+      x += long;
+    }
+    parts.push(`<rect x="8" y="${y}" width="${wide}" height="${BAR}" fill="none" stroke="${inks.line}"/>`);
+    y += BAR + 6;
+    const keys = keysOf(times.filter(({ share }) => share > 0).map(({ kind, share }) => ({ name: `${kind === "busy" ? "" : "idle: "}${KINDS[kind]} ${formatShare(share)}`, colour: colour(kind) })), 8, wide, y, inks.ink);
+    parts.push(...keys.parts);
+    y += keys.height + 12;
+  }
+  return svgOfParts(width, y, inks.paper, parts);
 }

@@ -11,10 +11,11 @@ import { PAGES } from "./pages.js";
 import { Cut } from "./parts/cut.jsx";
 import { TipLayer } from "./parts/tip.jsx";
 import { Search } from "./search.jsx";
+import { WholeRun } from "./wholerun.jsx";
 import { useTheme, type Choice } from "./theme.js";
 
 export function App({ requests, run, views }: { requests: Requests; run: Run; views: View[] }) {
-  const { theme, choice, choose } = useTheme(), { address, go, linkTo } = useAddress();
+  const { theme, choice, next, choose } = useTheme(), { address, go, linkTo } = useAddress();
   const page = PAGES.find((one) => one.name === (address.page || "summary"));
   const [helping, help] = useState(false), search = useRef<HTMLInputElement>(null), main = useRef<HTMLElement>(null);
   useKeys({ open: (name) => go({}, { page: name }), search: () => search.current?.focus(), help: () => help(true), main: () => main.current?.focus() });
@@ -39,12 +40,13 @@ export function App({ requests, run, views }: { requests: Requests; run: Run; vi
         <span class="space" />
         {address.options.routine && <Highlighted label={address.options.routine} onClear={() => go({ routine: null })} />}
         <Search box={search} />
-        <ThemeSwitch choice={choice} choose={choose} />
+        <ThemeSwitch choice={choice} next={next} choose={choose} />
         <button type="button" class="plain" aria-label="Keys" data-tip="Keys: ?" onClick={() => help(true)}>
           ?
         </button>
       </header>
       <Banner />
+      {page && !page.ranges && <WholeRun />}
       <main id="main" ref={main} tabIndex={-1}>
         <Guard key={page?.name}>{Shown ? <Shown /> : <p>There is no page “{address.page}”: choose one above.</p>}</Guard>
       </main>
@@ -90,13 +92,13 @@ function Highlighted({ label, onClear }: { label: string; onClear: () => void })
   );
 }
 
-const THEMES: [Choice, string, string][] = [["auto", "◐", "Colours as your system has them"], ["light", "☀", "Light colours"], ["dark", "☾", "Dark colours"]];
+const THEMES: Record<Choice, [string, string]> = { auto: ["◐", "Colours as your system has them"], light: ["☀", "Light colours"], dark: ["☾", "Dark colours"] };
 
-function ThemeSwitch({ choice, choose }: { choice: Choice; choose: (choice: Choice) => void }) {
-  const at = THEMES.findIndex(([name]) => name === choice), next = THEMES[(at + 1) % THEMES.length]!;
+function ThemeSwitch({ choice, next, choose }: { choice: Choice; next: Choice; choose: (choice: Choice) => void }) {
+  const [sign, words] = THEMES[choice], then = THEMES[next][1];
   return (
-    <button type="button" class="plain" aria-label={`Colours: ${choice}`} data-tip={`${THEMES[at]![2]}. Click: ${next[0]}`} onClick={() => choose(next[0])}>
-      {THEMES[at]![1]}
+    <button type="button" class="plain" aria-label={`Colours: ${choice}`} data-tip={`${words}. Click: ${then.charAt(0).toLowerCase()}${then.slice(1)}`} onClick={() => choose(next)}>
+      {sign}
     </button>
   );
 }

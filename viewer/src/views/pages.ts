@@ -16,17 +16,19 @@ export interface Page {
   /** The key that opens it. */
   key: string;
   component: ComponentType;
+  /** It is of the selected range, or lets one choose that. The others are of the whole run. */
+  ranges?: boolean;
   /** Its own keys, and what they do: for the list of keys. */
   keys?: [string, string][];
 }
 
 export const PAGES: Page[] = [
   { name: "summary", title: "Summary", key: "1", component: SummaryPage },
-  { name: "timeline", title: "Time line", key: "2", component: TimelinePage, keys: TIMELINE_KEYS },
+  { name: "timeline", title: "Time line", key: "2", component: TimelinePage, ranges: true, keys: TIMELINE_KEYS },
   { name: "profile", title: "Profile", key: "3", component: ProfilePage },
   { name: "critical", title: "Critical path", key: "4", component: CriticalPage },
   { name: "memory", title: "Memory", key: "5", component: MemoryPage },
   { name: "values", title: "Values", key: "6", component: ValuesPage },
-  { name: "comm", title: "Communication", key: "7", component: CommPage },
-  { name: "tables", title: "Tables", key: "8", component: ReportPage },
+  { name: "comm", title: "Communication", key: "7", component: CommPage, ranges: true },
+  { name: "tables", title: "Tables", key: "8", component: ReportPage, ranges: true },
 ];

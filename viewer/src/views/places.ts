@@ -22,19 +22,19 @@ export function usePlaces() {
     return formatAddress(changed(moved(address, page), page === "tables" ? addressOf(place) : {}));
   }
 
-  /** Highlights it everywhere, and opens it in the profile. */
-  function openHit(hit: Hit): void {
-    if (pageOf("profile") === "profile") go({ routine: hit.label, node: hit.node }, { page: "profile" });
+  /** Highlights it everywhere, and opens it in the profile, with options of its own. */
+  function openHit(hit: Hit, options: Record<string, string> = {}): void {
+    if (pageOf("profile") === "profile") go({ ...options, routine: hit.label, node: hit.node }, { page: "profile" });
     else go({ routine: hit.label, view: "profile", "profile.root": `#${hit.node}` }, { page: "tables" });
   }
 
   /** The same of what is known by its name: of several the one in that file, else with most time on the device. */
-  async function openNamed(name: string, file: string | null = null, kind: string | null = null): Promise<void> {
+  async function openNamed(name: string, file: string | null = null, kind: string | null = null, options: Record<string, string> = {}): Promise<void> {
     const { hits } = await requests.json<Found>(request("find", null, { text: name, limit: 1000 }));
     const alike = hits.filter((hit) => hit.name === name && (kind === null || hit.kind === kind));
     const base = file?.slice(file.lastIndexOf("/") + 1);
     const hit = alike.find((one) => base && one.label.includes(base)) ?? alike[0];
-    if (hit) openHit(hit);
+    if (hit) openHit(hit, options);
   }
 
   /** A place as sentences say it: "clFinish in step() heat.c:88", "build() heat.c:20". */
@@ -45,8 +45,8 @@ export function usePlaces() {
     if (hit) openHit(hit);
   }
 
-  async function openFrame(frame: ViewFrame): Promise<void> {
-    if (frame.name) await openNamed(frame.name, frame.file);
+  async function openFrame(frame: ViewFrame, options: Record<string, string> = {}): Promise<void> {
+    if (frame.name) await openNamed(frame.name, frame.file, null, options);
   }
 
   return { commandLink, openHit, openNamed, openPlace, openFrame };

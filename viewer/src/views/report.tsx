@@ -70,7 +70,8 @@ function ViewTables({ view }: { view: View }) {
 /** The range that was chosen on another page, as the view's own options. */
 function UseRange({ view }: { view: View }) {
   const { address, go } = useShared(), range = rangeOf(address);
-  if (!range || !["from", "to"].every((name) => view.options.some((option) => option.name === name))) return null;
+  if (!range) return null;
+  if (!["from", "to"].every((name) => view.options.some((option) => option.name === name))) return <span class="quiet">Of the whole run: this view takes no range.</span>;
   return (
     <button type="button" onClick={() => go({ [`${view.name}.from`]: `${range.from}ns`, [`${view.name}.to`]: `${range.to}ns` })}>
       Use the selected range

@@ -1,47 +1,10 @@
 /* overlay.ts - what lies over the lanes: the selected range, a path across lanes, outlines of the chosen interval and of the one under the
  * pointer, arrows. */
+import type { Arrow } from "../../model/timeline/dependencies.js";
+import type { Outline, Over, Stretch } from "../../model/timeline/sight.js";
 import type { Colours } from "./palette.js";
 
-export interface Outline {
-  x0: number;
-  x1: number;
-  y0: number;
-  y1: number;
-  strong: boolean;
-}
-
-export interface Arrow {
-  x0: number;
-  y0: number;
-  x1: number;
-  y1: number;
-  strong: boolean;
-  /** Above one it is written at this end. */
-  count: number;
-  other: "from" | "to";
-}
-
-/** A stretch of a path across lanes; one that cannot be seen is passed by at the edge. */
-export interface Stretch {
-  x0: number;
-  x1: number;
-  y: number;
-  seen: boolean;
-}
-
-export interface Overlay {
-  width: number;
-  height: number;
-  /** x of the selected range, and of where a range is being drawn. */
-  range: { x0: number; x1: number } | null;
-  lines: number[];
-  cursor: number | null;
-  paths: Stretch[][];
-  outlines: Outline[];
-  arrows: Arrow[];
-}
-
-export function drawOverlay(context: CanvasRenderingContext2D, overlay: Overlay, colours: Colours): void {
+export function drawOverlay(context: CanvasRenderingContext2D, overlay: Over, colours: Colours): void {
   const { width, height } = overlay;
   context.clearRect(0, 0, width, height);
   context.fillStyle = colours.line;
@@ -60,7 +23,7 @@ export function drawOverlay(context: CanvasRenderingContext2D, overlay: Overlay,
   for (const arrow of overlay.arrows) drawArrow(context, arrow, colours);
 }
 
-function drawRange(context: CanvasRenderingContext2D, range: { x0: number; x1: number }, { width, height }: Overlay, colours: Colours): void {
+function drawRange(context: CanvasRenderingContext2D, range: { x0: number; x1: number }, { width, height }: Over, colours: Colours): void {
   const x0 = Math.max(Math.min(range.x0, width), 0), x1 = Math.max(Math.min(range.x1, width), 0);
   context.fillStyle = colours.ink;
   context.globalAlpha = 0.07;

@@ -98,6 +98,9 @@ export function cardsOf(table: TextTable, advices: Advices | null): Card[] {
   });
 }
 
+/** How the profile shows what devices were idle for. */
+export const BLAME_COLUMNS = { columns: "blame,blame:excl,cpu,api,gpu", sort: "blame" };
+
 /** The page, or the view, that shows what a rule speaks of. */
 export const SHOWN_ON: Record<string, string> = {
   host_code: "profile",

@@ -117,6 +117,40 @@ function count(n: number, one: string, many: string): string {
   return `${n} ${n === 1 ? one : many}`;
 }
 
+/** The lane of this key. */
+export function leafFor(tree: TreeNode[], key: string): Leaf | null {
+  for (const node of tree) {
+    if (node.kind === "lane") {
+      if (node.key === key) return node;
+      continue;
+    }
+    const found = leafFor(node.children, key);
+    if (found) return found;
+  }
+  return null;
+}
+
+export function processOf(tree: TreeNode[], key: string): Process | null {
+  return leafFor(tree, key)?.process ?? null;
+}
+
+/** Keys of the groups that a lane is in. */
+export function ancestors(tree: TreeNode[], key: string): string[] {
+  for (const node of tree) {
+    if (node.kind === "lane") continue;
+    if (leafFor(node.children, key)) return [node.key, ...ancestors(node.children.filter((child): child is Group => child.kind !== "lane"), key)];
+  }
+  return [];
+}
+
+/** Of a process, on the axis of the run: when it was there; and when it was, but nothing was recorded. null: nobody knows. */
+export function recordedTimes({ origin_ns, begin_ns, recorded_ns, end_ns, pauses }: Process): { begin: number; end: number; unknown: [number, number][] } | null {
+  if (origin_ns === null || begin_ns === null || end_ns === null) return null;
+  const unknown = pauses.map((pause): [number, number] => [pause.from_ns - origin_ns, pause.to_ns - origin_ns]);
+  if (recorded_ns !== null) unknown.push([begin_ns - origin_ns, recorded_ns - origin_ns]);
+  return { begin: begin_ns - origin_ns, end: end_ns - origin_ns, unknown };
+}
+
 /* ---- what is closed ------------------------------------------------------------------------------ */
 
 const LANES_SHOWN = 64, LANES_OF_GROUP = 32;

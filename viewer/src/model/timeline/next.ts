@@ -1,13 +1,6 @@
 /* next.ts - asking for the next interval of what is highlighted, on whatever lane it is: the request `next`. */
 import { request } from "../requests.js";
-
-/** An interval, as well as it can be told from the others. */
-export interface At {
-  lane: string;
-  track: number;
-  begin: number;
-  correlation: number;
-}
+import type { Place } from "./place.js";
 
 export interface NextHit {
   process: number;
@@ -25,7 +18,7 @@ export interface NextHit {
 export type Wanted = { routine: string } | { text: string };
 
 /** The one after `from` (`direction` 1) or before it; where `from` is a time, the first that begins then or later, or the last before. */
-export function nextRequest(wanted: Wanted, from: At | number, direction: 1 | -1, depth: number): string {
+export function nextRequest(wanted: Wanted, from: Place | number, direction: 1 | -1, depth: number): string {
   const isTime = typeof from === "number", at = Math.max(isTime ? Math.ceil(from) : from.begin, 0);
   const place = isTime ? null : [from.lane, from.track, from.correlation].join(":");
   return request("next", null, { ...wanted, at, place, back: direction < 0, depth: depth || null });

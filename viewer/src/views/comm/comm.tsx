@@ -8,6 +8,7 @@ import { formatBytes, formatCount, formatShare, formatTime } from "../../model/u
 import { csvOf, saveText } from "../../draw/save.js";
 import { useLoaded, useShared } from "../context.js";
 import { Failure } from "../failure.jsx";
+import { Scroll } from "../parts/scroll.jsx";
 import { SortTable, type SortColumn } from "../memory/sorttable.jsx";
 import "../memory/memory.css";
 import "./comm.css";
@@ -78,7 +79,7 @@ function MatrixTable({ comm, chosen }: { comm: Comm; chosen: Pair | undefined })
         <button type="button" aria-pressed={!rates} onClick={() => go({ as: null }, { replace: true })}>Bytes</button>
         <button type="button" aria-pressed={rates} onClick={() => go({ as: "rate" }, { replace: true })}>Rate while copying</button>
       </div>
-      <div class="comm-scroll" role="group" aria-label="Matrix of devices" tabIndex={0}>
+      <Scroll class="comm-scroll" label="Matrix of devices">
         <table class="comm-matrix">
           <thead>
             <tr>
@@ -95,7 +96,7 @@ function MatrixTable({ comm, chosen }: { comm: Comm; chosen: Pair | undefined })
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </>
   );
 }

@@ -10,6 +10,7 @@ import { DARK_INKS, LIGHT_INKS } from "../../draw/colours.js";
 import { csvOf, saveText } from "../../draw/save.js";
 import { pathSvg } from "../../model/saved.js";
 import { PictureButtons } from "../parts/download.jsx";
+import { TimesDiffer } from "../parts/times.jsx";
 import { useLoaded, useShared, type Loaded } from "../context.js";
 import { Failure } from "../failure.jsx";
 import { SortTable, type SortColumn } from "../memory/sorttable.jsx";
@@ -85,16 +86,10 @@ function OnePath({ path }: { path: CriticalPath }) {
           <PictureButtons name="critical" svg={() => pathSvg(steps.value, run.length_ns, 1200, 72, wanted, (category) => categoryColour(category, theme), theme.dark ? DARK_INKS : LIGHT_INKS)} />
         </p>
       )}
-      {range && (
-        <p>
-          <button type="button" onClick={() => go({}, { page: "timeline" })}>
-            Show the range on the time line
-          </button>
-        </p>
-      )}
       <WhatIf path={path} thing={thing} steps={steps} onChoose={choose} />
       <h2>What is on it</h2>
       <Things path={path} thing={thing} onChoose={choose} />
+      <TimesDiffer here="Critical path" />
       <h2>Where it is called</h2>
       <Places path={path} />
     </>

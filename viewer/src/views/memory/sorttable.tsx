@@ -1,6 +1,7 @@
 /* sorttable.tsx - rows with columns that sort by a click; only so many rows are in the page as were asked for. */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { Scroll } from "../parts/scroll.jsx";
 
 export interface SortColumn<Row> {
   title: string;
@@ -33,35 +34,37 @@ export function SortTable<Row>({ label, rows, columns, keyOf, chosen, onChoose, 
   const by = (at: number) => setSort((before) => (before.at === at ? { at, descending: !before.descending } : { at, descending: !columns[at]!.text }));
   return (
     <div class="sort-table">
-      <table aria-label={label}>
-        <thead>
-          <tr>
-            {columns.map((one, at) => (
-              <th key={one.title} scope="col" class={one.text ? "text" : ""} aria-sort={at === sort.at ? (sort.descending ? "descending" : "ascending") : undefined}>
-                <button type="button" title={one.definition} onClick={() => by(at)}>
-                  {one.title}
-                  {at === sort.at ? (sort.descending ? " ▾" : " ▴") : ""}
-                </button>
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {ordered.slice(0, most).map((row) => {
-            const key = keyOf(row);
-            return (
-              <tr key={key} class={onChoose ? "choosable" : ""} aria-selected={onChoose ? key === chosen : undefined} onClick={onChoose && (() => onChoose(row))}>
-                {columns.map((one) => (
-                  <td key={one.title} class={one.text ? "text" : ""}>
-                    {one.share && one.share(row) > 0 && <span class="part-bar" style={{ width: `${(Math.min(one.share(row), 1) * 100).toFixed(2)}%` }} />}
-                    {one.cell(row)}
-                  </td>
-                ))}
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+      <Scroll class="part-scrolled" label={label}>
+        <table aria-label={label}>
+          <thead>
+            <tr>
+              {columns.map((one, at) => (
+                <th key={one.title} scope="col" class={one.text ? "text" : ""} aria-sort={at === sort.at ? (sort.descending ? "descending" : "ascending") : undefined}>
+                  <button type="button" title={one.definition} onClick={() => by(at)}>
+                    {one.title}
+                    {at === sort.at ? (sort.descending ? " ▾" : " ▴") : ""}
+                  </button>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {ordered.slice(0, most).map((row) => {
+              const key = keyOf(row);
+              return (
+                <tr key={key} class={onChoose ? "choosable" : ""} aria-selected={onChoose ? key === chosen : undefined} onClick={onChoose && (() => onChoose(row))}>
+                  {columns.map((one) => (
+                    <td key={one.title} class={one.text ? "text" : ""}>
+                      {one.share && one.share(row) > 0 && <span class="part-bar" style={{ width: `${(Math.min(one.share(row), 1) * 100).toFixed(2)}%` }} />}
+                      {one.cell(row)}
+                    </td>
+                  ))}
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </Scroll>
       {ordered.length > most && (
         <button type="button" onClick={() => setMost(most + 10 * STEP)}>
           {`Show more: ${(ordered.length - most).toLocaleString("en-US")} left`}

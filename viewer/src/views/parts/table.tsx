@@ -5,6 +5,7 @@ import { isNumber, shownRows, sortedBy, speaksOf, treeColumn, type ShownRow, typ
 import type { Column, TextTable } from "../../model/types.js";
 import { Length } from "./bar.jsx";
 import { Cut } from "./cut.jsx";
+import { Scroll } from "./scroll.jsx";
 
 /** Of one row, in pixels; viewer.css has the same. */
 const HEIGHT = 26;
@@ -46,7 +47,7 @@ export function Table({ table, sort = null, onSort, filter = "", routine = "", c
     return made;
   };
   return (
-    <div ref={scroller} class={`part-table${shown.length > LONG ? " long" : ""}${widths.each.includes(null) ? "" : " narrow"}`} tabIndex={shown.length > LONG ? 0 : undefined} role="region" aria-label={caption}>
+    <Scroll box={scroller} frame={widths.each.includes(null) ? undefined : "narrow"} class={shown.length > LONG ? "part-table long" : "part-table"} label={caption}>
       <table role={tree >= 0 ? "treegrid" : undefined} aria-rowcount={shown.length + 1} style={boxOf(widths)}>
         <ColumnWidths each={widths.each} />
         <thead>
@@ -62,7 +63,7 @@ export function Table({ table, sort = null, onSort, filter = "", routine = "", c
           {last < shown.length && <Spacer rows={shown.length - last} columns={table.columns.length} />}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

@@ -4,6 +4,7 @@ import { figureCell, sourceRow } from "../../model/profile/figures.js";
 import type { ProfileTree } from "../../model/profile/tree.js";
 import { formatShare } from "../../model/units.js";
 import { useShared } from "../context.js";
+import { TimesDiffer } from "../parts/times.jsx";
 import { Source } from "./source.jsx";
 
 interface FrameProps {
@@ -61,6 +62,7 @@ export function FramePanel({ tree, row, columns, metrics, onChoose }: FrameProps
           })}
         </tbody>
       </table>
+      {columns.some(({ name }) => name === "cpu" || name === "api" || name === "blame") && <TimesDiffer here={columns.some(({ name }) => name === "blame") ? "Blame, Idle time" : "Profile, cpu"} />}
       {shown !== null && shown.file !== null && shown.line !== null && (
         <>
           <h3>{place === row ? "Source" : `Source of the caller ${shown.label}`}</h3>
@@ -68,6 +70,7 @@ export function FramePanel({ tree, row, columns, metrics, onChoose }: FrameProps
         </>
       )}
       {shown === null && frame.file !== null && <p class="quiet">Rows by function have no line: grouped by line they have one.</p>}
+      {shown === null && frame.file === null && frame.kind === "native" && <p class="quiet">Its source line is unknown: a program that is compiled with -g has lines.</p>}
       <h3>{callees ? "Calling context, innermost first" : tree.shape === "bottom-up" ? "The routine, and its callers" : "Routine"}</h3>
       <ol class="frame-path">
         {context.map((at) => (

@@ -39,6 +39,6 @@ export function Source({ file, line }: { file: string; line: number }) {
 }
 
 function sentenceOf(error: Error): string {
-  const why = error instanceof RequestError ? error.problem.why : null;
-  return why ? `${error.message}: ${why}` : error.message;
+  const { why, hint } = error instanceof RequestError ? error.problem : { why: null, hint: null };
+  return error.message + (why ? `: ${why}` : "") + (hint ? `; ${hint}` : "");
 }

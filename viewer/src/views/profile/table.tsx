@@ -4,6 +4,7 @@ import { formatColumn, sameColumn, type Metric, type Shown } from "../../model/p
 import { figureCell, figureText } from "../../model/profile/figures.js";
 import { isExpandable, type Line, type ProfileTree } from "../../model/profile/tree.js";
 import { formatShare } from "../../model/units.js";
+import { useSides } from "../parts/scroll.jsx";
 import { definitionOf } from "./frame.jsx";
 
 const ROW = 24, HEAD = 30, DEEPEST = 60;
@@ -33,7 +34,7 @@ interface TableProps {
 
 export function TreeTable(props: TableProps) {
   const { tree, lines, columns, metrics, sort, descending, chosen } = props;
-  const scroller = useRef<HTMLDivElement>(null);
+  const scroller = useRef<HTMLDivElement>(null), sides = useSides(scroller);
   const [seen, setSeen] = useState({ top: 0, height: 800 });
   const at = chosen > 0 ? lines.findIndex((line) => line.row === chosen && !line.more) : 0;
 
@@ -62,37 +63,39 @@ export function TreeTable(props: TableProps) {
   const template = `minmax(18rem, 60rem) repeat(${columns.length}, 8.6rem)`;
   const least = `${18 + 7.6 * columns.length}rem`;
   return (
-    <div
-      class="tree-table"
-      role="treegrid"
-      aria-label="Calling contexts"
-      aria-rowcount={lines.length + 1}
-      aria-colcount={columns.length + 1}
-      aria-activedescendant={at >= first && at < last ? `line-${at}` : undefined}
-      tabIndex={0}
-      ref={scroller}
-      onKeyDown={(event) => onKey(event, props, at, seen.height)}
-    >
-      <div class="tree-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template, minWidth: least }}>
-        <div role="columnheader" class="tree-label">
-          {tree.shape === "top-down" ? "call path" : tree.shape === "bottom-up" ? "routine, its callers below" : "routine"}
+    <div class="part-scroll tree-frame" data-left={sides.left || undefined} data-right={sides.right || undefined}>
+      <div
+        class="tree-table"
+        role="treegrid"
+        aria-label="Calling contexts"
+        aria-rowcount={lines.length + 1}
+        aria-colcount={columns.length + 1}
+        aria-activedescendant={at >= first && at < last ? `line-${at}` : undefined}
+        tabIndex={0}
+        ref={scroller}
+        onKeyDown={(event) => onKey(event, props, at, seen.height)}
+      >
+        <div class="tree-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template, minWidth: least }}>
+          <div role="columnheader" class="tree-label">
+            {tree.shape === "top-down" ? "call path" : tree.shape === "bottom-up" ? "routine, its callers below" : "routine"}
+          </div>
+          {columns.map((column) => {
+            const name = formatColumn(column), sorted = sameColumn(column, sort);
+            return (
+              <div key={name} role="columnheader" aria-sort={sorted ? (descending ? "descending" : "ascending") : "none"}>
+                <button type="button" tabIndex={-1} title={definitionOf(column, metrics, tree)} onClick={() => props.onSort(column)}>
+                  {name}
+                  {sorted ? (descending ? " ▾" : " ▴") : ""}
+                </button>
+              </div>
+            );
+          })}
         </div>
-        {columns.map((column) => {
-          const name = formatColumn(column), sorted = sameColumn(column, sort);
-          return (
-            <div key={name} role="columnheader" aria-sort={sorted ? (descending ? "descending" : "ascending") : "none"}>
-              <button type="button" tabIndex={-1} title={definitionOf(column, metrics, tree)} onClick={() => props.onSort(column)}>
-                {name}
-                {sorted ? (descending ? " ▾" : " ▴") : ""}
-              </button>
-            </div>
-          );
-        })}
-      </div>
-      <div role="presentation" class="tree-space" style={{ height: `${lines.length * ROW}px`, minWidth: least }}>
-        {lines.slice(first, last).map((line, i) => (
-          <LineOf key={`${line.row}${line.more ? "+" : ""}`} line={line} index={first + i} template={template} {...props} />
-        ))}
+        <div role="presentation" class="tree-space" style={{ height: `${lines.length * ROW}px`, minWidth: least }}>
+          {lines.slice(first, last).map((line, i) => (
+            <LineOf key={`${line.row}${line.more ? "+" : ""}`} line={line} index={first + i} template={template} {...props} />
+          ))}
+        </div>
       </div>
     </div>
   );

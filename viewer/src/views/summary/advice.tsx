@@ -1,10 +1,11 @@
 /* advice.tsx - what to change, most to save first: a card each. */
 import { changed, formatAddress, moved } from "../../model/address.js";
-import { SHOWN_ON, type Card } from "../../model/report/summary.js";
+import { BLAME_COLUMNS, SHOWN_ON, type Card } from "../../model/report/summary.js";
 import { useShared } from "../context.js";
 import { Failure } from "../failure.jsx";
 import { PAGES } from "../pages.js";
 import { Length } from "../parts/bar.jsx";
+import { TimesDiffer } from "../parts/times.jsx";
 import { pageOf, usePlaces } from "../places.js";
 
 export function AdviceCards({ cards, failed }: { cards: Card[]; failed: Error | null }) {
@@ -22,6 +23,7 @@ export function AdviceCards({ cards, failed }: { cards: Card[]; failed: Error | 
           </li>
         ))}
       </ol>
+      <TimesDiffer here="Advice" />
       {failed && <Failure error={failed} />}
     </section>
   );
@@ -30,6 +32,7 @@ export function AdviceCards({ cards, failed }: { cards: Card[]; failed: Error | 
 function AdviceCard({ card }: { card: Card }) {
   const { address, views } = useShared(), { openFrame } = usePlaces();
   const { more } = card, named = more ? SHOWN_ON[more.rule] : undefined, frame = more?.frames[0];
+  const options = more?.rule === "host_code" ? BLAME_COLUMNS : {};
   const shownOn = named && (pageOf(named) === named || views.some((view) => view.name === named)) ? named : null;
   return (
     <>
@@ -45,9 +48,9 @@ function AdviceCard({ card }: { card: Card }) {
       {more && <p class="quiet">{capital(more.evidence)}.</p>}
       {more && (
         <p class="links">
-          {shownOn && <a href={formatAddress(changed(moved(address, pageOf(shownOn)), pageOf(shownOn) === "tables" ? { view: shownOn } : {}))}>{titleOf(shownOn)}</a>}
+          {shownOn && <a href={formatAddress(changed(moved(address, pageOf(shownOn)), pageOf(shownOn) === "tables" ? { view: shownOn } : options))}>{titleOf(shownOn)}</a>}
           {frame?.name && (
-            <button type="button" class="link" onClick={() => void openFrame(frame).catch(() => undefined)}>
+            <button type="button" class="link" onClick={() => void openFrame(frame, options).catch(() => undefined)}>
               {frame.name} in the profile
             </button>
           )}

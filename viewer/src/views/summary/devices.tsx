@@ -2,12 +2,15 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { fitCanvas } from "../../draw/canvas.js";
 import { drawStrip } from "../../draw/strip.js";
+import { DARK_INKS, kindColour, LIGHT_INKS } from "../../draw/colours.js";
+import { devicesSvg } from "../../model/saved.js";
 import { formatAddress, moved } from "../../model/address.js";
 import { KINDS, type DeviceUse } from "../../model/report/summary.js";
 import type { Summary, VerdictPart } from "../../model/types.js";
 import { formatTime } from "../../model/units.js";
 import { useShared } from "../context.js";
 import { Bar, type Part } from "../parts/bar.jsx";
+import { PictureButtons } from "../parts/download.jsx";
 import { Cut } from "../parts/cut.jsx";
 import { Defined } from "../parts/tip.jsx";
 import { pageOf } from "../places.js";
@@ -15,12 +18,16 @@ import { pageOf } from "../places.js";
 type Piece = DeviceUse["parts"][number];
 
 export function Devices({ uses, partial }: { uses: DeviceUse[]; partial: boolean }) {
+  const { theme } = useShared();
   const kinds = new Set(uses.flatMap((use) => use.parts.filter((part) => part.ns > 0).map((part) => part.kind)));
   return (
     <section aria-label="Devices">
       <div class="heading">
         <h2>Devices</h2>
         <Legend kinds={kinds} />
+        <span class="pictures">
+          <PictureButtons name="devices" svg={() => devicesSvg(uses, 1200, (kind) => kindColour(kind, theme), theme.dark ? DARK_INKS : LIGHT_INKS)} />
+        </span>
       </div>
       <div class="devices">
         {uses.map((use, i) => (

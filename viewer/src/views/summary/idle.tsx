@@ -5,6 +5,7 @@ import { formatAddress, changed, moved } from "../../model/address.js";
 import { useShared } from "../context.js";
 import { Length } from "../parts/bar.jsx";
 import { Cut } from "../parts/cut.jsx";
+import { Scroll } from "../parts/scroll.jsx";
 import { boxOf, BriefHead, widthsOf } from "../parts/table.jsx";
 import { usePlaces } from "../places.js";
 
@@ -19,33 +20,35 @@ export function IdleList({ table }: { table: TextTable }) {
         <h2>Idle time</h2>
         <a href={formatAddress(changed(moved(address, "tables"), { view: "blame" }))}>Who to blame</a>
       </div>
-      <table class="brief" style={boxOf(widths)}>
-        <BriefHead columns={table.columns} widths={widths.each} />
-        <tbody>
-          {table.rows.map((row, r) => (
-            <tr key={r} class={r > 0 && row.cells[0] !== null && table.name === "idle_of_devices" ? "group" : undefined}>
-              {table.columns.map((column, i) => {
-                const cell = row.cells[i] ?? "", kind = kindOf(cell), value = row.values[i];
-                return (
-                  <td key={i} class={column.kind === "text" ? undefined : "number"}>
-                    {column.kind === "share" && value !== null && value !== undefined && <Length share={value} />}
-                    {kind && <span class={`swatch kind-${kind}`} />}
-                    {column.kind !== "text" ? (
-                      <span class="part-figure">{cell}</span>
-                    ) : cell && i === table.columns.length - 1 && isNamed(row) ? (
-                      <button type="button" class="link" onClick={() => void openPlace(cell).catch(() => undefined)}>
+      <Scroll class="part-scrolled" label="Idle time">
+        <table class="brief" style={boxOf(widths)}>
+          <BriefHead columns={table.columns} widths={widths.each} />
+          <tbody>
+            {table.rows.map((row, r) => (
+              <tr key={r} class={r > 0 && row.cells[0] !== null && table.name === "idle_of_devices" ? "group" : undefined}>
+                {table.columns.map((column, i) => {
+                  const cell = row.cells[i] ?? "", kind = kindOf(cell), value = row.values[i];
+                  return (
+                    <td key={i} class={column.kind === "text" ? undefined : "number"}>
+                      {column.kind === "share" && value !== null && value !== undefined && <Length share={value} />}
+                      {kind && <span class={`swatch kind-${kind}`} />}
+                      {column.kind !== "text" ? (
+                        <span class="part-figure">{cell}</span>
+                      ) : cell && i === table.columns.length - 1 && isNamed(row) ? (
+                        <button type="button" class="link" onClick={() => void openPlace(cell).catch(() => undefined)}>
+                          <Cut text={cell} />
+                        </button>
+                      ) : (
                         <Cut text={cell} />
-                      </button>
-                    ) : (
-                      <Cut text={cell} />
-                    )}
-                  </td>
-                );
-              })}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+                      )}
+                    </td>
+                  );
+                })}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
     </section>
   );
 }

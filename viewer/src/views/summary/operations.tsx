@@ -7,6 +7,7 @@ import type { Summary, TextTable, View } from "../../model/types.js";
 import { useShared } from "../context.js";
 import { Length } from "../parts/bar.jsx";
 import { Cut } from "../parts/cut.jsx";
+import { Scroll } from "../parts/scroll.jsx";
 import { boxOf, BriefHead, widthsOf } from "../parts/table.jsx";
 import { pageOf, usePlaces } from "../places.js";
 import { LeftOut } from "../tables/items.jsx";
@@ -28,32 +29,34 @@ export function Operations({ table, summary, view }: { table: TextTable; summary
         {about.view && <a href={formatAddress(changed(moved(address, pageOf(about.view)), { view: about.view }))}>All {about.title.toLowerCase()}</a>}
         <LeftOut table={table} view={view} />
       </div>
-      <table class="brief" style={boxOf(widths)}>
-        <BriefHead columns={table.columns} widths={widths.each} />
-        <tbody>
-          {table.rows.map((row, r) => (
-            <tr key={r} class={routine && (kernels[r]?.label === routine || row.cells.some((cell) => speaksOf(cell, routine))) ? "marked" : undefined}>
-              {table.columns.map((column, i) => {
-                const cell = row.cells[i] ?? "", value = row.values[i];
-                return (
-                  <td key={i} class={isNumber(column) ? "number" : undefined}>
-                    {i === total && most > 0 && value !== null && value !== undefined && <Length share={value / most} colour={kernels[r] ? colourOf(kernels[r].label, theme) : "var(--accent)"} />}
-                    {i === 0 && kernels[r] ? (
-                      <button type="button" class="link" onClick={() => void openNamed(kernels[r]!.name, null, "operation").catch(() => undefined)}>
+      <Scroll class="part-scrolled" label={about.title}>
+        <table class="brief" style={boxOf(widths)}>
+          <BriefHead columns={table.columns} widths={widths.each} />
+          <tbody>
+            {table.rows.map((row, r) => (
+              <tr key={r} class={routine && (kernels[r]?.label === routine || row.cells.some((cell) => speaksOf(cell, routine))) ? "marked" : undefined}>
+                {table.columns.map((column, i) => {
+                  const cell = row.cells[i] ?? "", value = row.values[i];
+                  return (
+                    <td key={i} class={isNumber(column) ? "number" : undefined}>
+                      {i === total && most > 0 && value !== null && value !== undefined && <Length share={value / most} colour={kernels[r] ? colourOf(kernels[r].label, theme) : "var(--accent)"} />}
+                      {i === 0 && kernels[r] ? (
+                        <button type="button" class="link" onClick={() => void openNamed(kernels[r]!.name, null, "operation").catch(() => undefined)}>
+                          <Cut text={cell} />
+                        </button>
+                      ) : isNumber(column) ? (
+                        <span class="part-figure">{cell}</span>
+                      ) : (
                         <Cut text={cell} />
-                      </button>
-                    ) : isNumber(column) ? (
-                      <span class="part-figure">{cell}</span>
-                    ) : (
-                      <Cut text={cell} />
-                    )}
-                  </td>
-                );
-              })}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+                      )}
+                    </td>
+                  );
+                })}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
     </section>
   );
 }

@@ -1,40 +1,35 @@
 /* page.tsx - the page Time line: what the address says is shown by a stage (stage.ts), what is done there goes into the address. */
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Colours } from "../../draw/timeline/palette.js";
-import { rangeOf } from "../../model/address.js";
-import { stepsOf, type PathHeader, type Steps } from "../../model/path.js";
-import { request, RequestError } from "../../model/requests.js";
-import { rowsWithin } from "../../model/run.js";
-import { decidedBy, decidingOf, linksOf, placeOfStep, type Dependency } from "../../model/timeline/dependencies.js";
+import { parseAddress, rangeOf, type Address } from "../../model/address.js";
+import { request } from "../../model/requests.js";
+import { linksOf } from "../../model/timeline/dependencies.js";
 import type { Interval } from "../../model/timeline/intervals.js";
-import { closedAtFirst, closedNow, laneTree, rowsOf, type Group, type Rows, type TreeNode } from "../../model/timeline/lanes.js";
-import { placeOfCall, placeOfOperation, type Operation } from "../../model/timeline/operation.js";
+import { closedAtFirst, closedNow, laneTree, leafFor, processOf, rowsOf } from "../../model/timeline/lanes.js";
+import type { Operation } from "../../model/timeline/operation.js";
 import { overviewFrom, type OverviewHeader } from "../../model/timeline/overview.js";
-import { nextRequest, type NextHit, type Wanted } from "../../model/timeline/next.js";
+import { formatPlace, parsePlace, placeOf } from "../../model/timeline/place.js";
 import { seriesClosedAtFirst, seriesGroups, type SeriesGroup, type SeriesHeader } from "../../model/timeline/series.js";
 import { formatPoint, type Window } from "../../model/timeline/window.js";
-import type { Hit } from "../../model/types.js";
 import { useShared } from "../context.js";
 import { Failure } from "../failure.jsx";
-import { PictureButtons } from "../parts/download.jsx";
-import { Costly } from "./costly.jsx";
+import { Actions, DEPTH_MOST } from "./actions.js";
 import { useDependencies } from "./dependencies.jsx";
 import { Details } from "./details.jsx";
-import { pictureOf } from "./export.js";
 import { Gutter } from "./gutter.jsx";
-import { isTyping, keyAction, type Action } from "./keys.js";
+import { isTyping, keyAction } from "./keys.js";
 import { Keys, Legend } from "./legend.jsx";
-import { Blame, Statistics } from "./panels.jsx";
-import { formatPlace, parsePlace, placeOf, Stage, type Hover, type Place, type Status } from "./stage.js";
-import { announced } from "./words.js";
+import { usePaths, useRoutines } from "./loads.js";
+import { panelOf, Side } from "./side.jsx";
+import { Stage, type Hover, type Status } from "./stage.js";
+import { Tools } from "./tools.jsx";
 import { Tooltip } from "./tooltip.jsx";
 import { TrackList } from "./tracklist.jsx";
 import type { TrackElements } from "./tracks.js";
+import { announced } from "./words.js";
 import "./timeline.css";
 
-const OVERVIEW_PIXELS = 4096, ADDRESS_MS = 300, DEPTH_MOST = 32, PATHS_MOST = 16;
-const PANELS = ["details", "statistics", "blame"] as const;
-type PanelName = (typeof PANELS)[number];
+const OVERVIEW_PIXELS = 4096, ADDRESS_MS = 300;
 
 export function TimelinePage() {
   const shared = useShared();
@@ -67,13 +62,13 @@ export function TimelinePage() {
     [tree, counters, folds],
   );
   const rows = useMemo(() => rowsOf(tree, closed, pins, (leaf) => stage.current?.tracksOf(leaf) ?? (leaf.lane.traces.ranges ? 2 : 1)), [tree, closed, pins, tracks]);
-  const panel: PanelName | "none" = (PANELS as readonly string[]).includes(options.panel ?? "") ? (options.panel as PanelName) : options.panel === "none" ? "none" : "statistics";
+  const panel = panelOf(options);
   const routines = useRoutines(), process = selected && processOf(tree, selected.lane), dependencies = useDependencies(selected, process);
   const showsPath = options.path === "1", paths = usePaths(showsPath, rows);
 
   /* ---- the stage ---- */
-  const latest = useRef({ go, folds, panel, pins });
-  latest.current = { go, folds, panel, pins };
+  const latest = useRef({ go, panel });
+  latest.current = { go, panel };
   useLayoutEffect(() => {
     const made = new Stage(
       {
@@ -88,6 +83,7 @@ export function TimelinePage() {
           clearTimeout(timer.current);
           timer.current = setTimeout(() => {
             setVisible(window);
+            if (windowIn(parseAddress(location.hash)) !== written.current) return; /* another address came meanwhile, and is about to be shown */
             const t0 = Math.floor(window.from), t1 = Math.ceil(window.to);
             written.current = `${t0}/${t1}`;
             latest.current.go({ t0, t1 }, { replace: true });
@@ -127,14 +123,14 @@ export function TimelinePage() {
     return () => cancelAnimationFrame(later);
   }, [theme.dark]);
   useEffect(() => {
-    const { t0, t1 } = options;
+    const { t0, t1 } = options, asked = windowIn(address);
     if (t0 === undefined && t1 === undefined && written.current) { /* an address without a window is of the whole run */
       written.current = "";
       clearTimeout(timer.current);
       stage.current?.look({ from: 0, to: Math.max(run.length_ns, 1) });
     }
-    if (t0 === undefined || t1 === undefined || `${t0}/${t1}` === written.current || !(Number(t1) > Number(t0))) return;
-    written.current = `${t0}/${t1}`;
+    if (!asked || asked === written.current) return;
+    written.current = asked;
     clearTimeout(timer.current); /* where the page was before is not to be written over it */
     stage.current?.look({ from: Number(t0), to: Number(t1) });
   }, [options.t0, options.t1]);
@@ -163,58 +159,14 @@ export function TimelinePage() {
   }, [selected]);
 
   /* ---- what is done ---- */
-  const toggle = useCallback((key: string) => {
-    const now = new Set(latest.current.folds.split(",").filter(Boolean));
-    if (!now.delete(key)) now.add(key);
-    latest.current.go({ fold: now.size ? [...now].join(",") : null });
-  }, []);
-  const pin = useCallback((key: string) => {
-    const before = latest.current.pins;
-    latest.current.go({ pin: (before.includes(key) ? before.filter((one) => one !== key) : [...before, key]).join(",") || null });
-  }, []);
-  const goTo = (place: Place, end: number) => {
-    const shut = ancestors(tree, place.lane).filter((key) => closed.has(key));
-    const now = new Set(folds.split(",").filter(Boolean));
-    for (const key of shut) if (!now.delete(key)) now.add(key);
-    if (shut.length) go({ fold: now.size ? [...now].join(",") : null });
-    const at = stage.current!, span = at.window.to - at.window.from;
-    if ((end - place.begin) * 400 < span) at.lookAt(place.begin - (end - place.begin) * 20, end + (end - place.begin) * 20);
-    else at.reveal(place.begin, end);
-    requestAnimationFrame(() => at.revealLane(place.lane));
-    at.await(place);
-  };
-  const jump = () => {
-    const other = stage.current?.otherEnd(), known = operation.current, process = selected && processOf(tree, selected.lane);
-    if (other) return stage.current!.choose(other);
-    if (!known || !process || !selected) return;
-    const isCall = selected.kind === "call", place = isCall ? placeOfOperation(known, process) : placeOfCall(known, process);
-    const length = isCall ? known.duration_ns : known.call && known.call.leave_ns !== null ? known.call.leave_ns - known.call.enter_ns : 0;
-    if (place) goTo(place, place.begin + (length ?? 0));
-    else say("The other end is not in the trace.");
-  };
-  const follow = (to: Dependency) => {
-    const place = process && placeOfStep(to, process);
-    if (place) goTo(place, place.begin + Math.max(to.end_ns! - to.begin_ns!, 0));
-  };
-  const followDeciding = (backwards: boolean) => {
-    if (!selected) return say("No interval is chosen.");
-    if (dependencies.state === "loading") return say("Reading what it waited for …");
-    const to = known && (backwards ? decidingOf(known) : decidedBy(known));
-    if (to) follow(to);
-    else say(backwards ? "Nothing is known to have decided when it went on." : "It is not known to have decided when anything went on.");
-  };
-  const step = async (direction: 1 | -1) => {
-    const at = stage.current, wanted: Wanted | null = options.routine ? { routine: options.routine } : options.find ? { text: options.find } : null;
-    if (!at || !wanted) return say("No routine is highlighted: search for one, or click one in Statistics.");
-    say("Looking …");
-    const from = at.looked ?? at.chosen ?? (direction > 0 ? at.window.from : at.window.to);
-    const answer = await requests.json<{ hit: NextHit | null }>(nextRequest(wanted, from, direction, depth)).catch((error: Error) => void setFailure(error));
-    if (!answer) return;
-    const { hit } = answer;
-    if (!hit) return say(`There is none ${direction > 0 ? "after" : "before"} this.`);
-    say(`${leafFor(tree, `${hit.process}:${hit.lane}`)?.title ?? ""}: ${formatPoint(hit.begin_ns, at.window.to - at.window.from)}`);
-    goTo({ lane: `${hit.process}:${hit.lane}`, track: hit.track, begin: hit.begin_ns, correlation: hit.correlation }, hit.end_ns);
-  };
+  const actions = new Actions({
+    requests, go, stage, tree, closed, folds, pins, range, depth, showsPath, selected, routine, dependencies, operation, say, fail: setFailure,
+    highlighted: options.routine ? { routine: options.routine } : options.find ? { text: options.find } : null,
+  });
+  const acting = useRef(actions);
+  acting.current = actions;
+  const toggle = useCallback((key: string) => acting.current.toggle([key]), []);
+  const pin = useCallback((key: string) => acting.current.pin(key), []);
   const showTracks = useCallback((open: TrackElements[]) => stage.current?.setTracks(open), []);
   const pointTracks = useCallback((direction: 1 | -1) => {
     const at = stage.current;
@@ -226,100 +178,22 @@ export function TimelinePage() {
       document.activeElement?.setAttribute("aria-valuetext", `${value} at ${formatPoint(time, at.window.to - at.window.from)}`);
     });
   }, []);
-  const act = (action: Action) => {
-    const at = stage.current!;
-    switch (action) {
-      case "zoom-in": return at.zoomBy(1.6);
-      case "zoom-out": return at.zoomBy(1 / 1.6);
-      case "left": return at.panBy(-0.2);
-      case "right": return at.panBy(0.2);
-      case "all": return at.lookAll();
-      case "previous":
-      case "next": return walk(action === "next" ? 1 : -1);
-      case "lane-up":
-      case "lane-down": return walkLanes(action === "lane-down" ? 1 : -1);
-      case "fit": return selected ? at.lookAt(selected.begin, Math.max(selected.end, selected.begin + 1)) : range ? at.lookAt(range.from, range.to) : undefined;
-      case "measure": return selected && selected.end > selected.begin ? go({ from: selected.begin, to: selected.end }) : undefined;
-      case "jump": return jump();
-      case "cause":
-      case "effect": return followDeciding(action === "cause");
-      case "path": return go({ path: showsPath ? null : 1 });
-      case "hit": return void step(1);
-      case "hit-back": return void step(-1);
-      case "highlight": return selected ? go({ routine: options.routine === routine ? null : routine }) : undefined;
-      case "pin": return selected ? pin(selected.lane) : undefined;
-      case "deeper": return go({ depth: Math.min(depth + 1, DEPTH_MOST) });
-      case "shallower": return go({ depth: depth > 1 ? depth - 1 : null });
-      case "nothing": return selected ? at.choose(null) : range ? go({ from: null, to: null }) : go({ routine: null });
-    }
-  };
-  const walk = (direction: 1 | -1) => {
-    const at = stage.current!;
-    if (!at.chosen) return at.panBy(direction * 0.2);
-    const other = at.next(direction);
-    if (!other) return say(direction > 0 ? "There is nothing more on screen." : "There is nothing before it on screen.");
-    at.choose(other);
-    at.reveal(other.begin, other.end);
-  };
-  const walkLanes = (direction: 1 | -1) => {
-    const at = stage.current!, leaves = at.leaves, here = leaves.findIndex((leaf) => leaf.key === at.chosen?.lane);
-    for (let i = here < 0 && direction < 0 ? leaves.length - 1 : here + direction; i >= 0 && i < leaves.length; i += direction) {
-      at.revealLane(leaves[i]!.key);
-      const found = at.onLane(leaves[i]!);
-      if (found) return at.choose(found);
-    }
-    say("There is no other lane with something on screen.");
-  };
-  const actions = useRef(act);
-  actions.current = act;
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (isTyping(event)) return;
       const action = keyAction(event, document.activeElement === elements.restCanvas.current || document.activeElement === elements.pinnedCanvas.current);
       if (!action || !stage.current) return;
       event.preventDefault();
-      actions.current(action);
+      acting.current.do(action);
     };
     document.addEventListener("keydown", press);
     return () => document.removeEventListener("keydown", press);
   }, []);
 
-  const shownRange = range ?? visible, rowsInRange = useMemo(() => rowsWithin(run, shownRange), [run, shownRange.from, shownRange.to]);
   return (
     <div class="tl">
       <h1 class="tl-said">Time line</h1>
-      <div class="tl-tools" role="toolbar" aria-label="Time line">
-        <label>Call depth <input type="number" min={0} max={DEPTH_MOST} value={depth} title="Of threads: 0 shows the innermost function, 1 the outermost, 2 what it called …"
-          onChange={(event) => go({ depth: Number(event.currentTarget.value) || null })} /></label>
-        <span class="tl-buttons">
-          <button type="button" title="Zoom in (w)" aria-label="Zoom in" onClick={() => act("zoom-in")}>+</button>
-          <button type="button" title="Zoom out (s)" aria-label="Zoom out" onClick={() => act("zoom-out")}>−</button>
-          <button type="button" title="Show the whole run (0)" onClick={() => act("all")}>Whole run</button>
-          {range && <button type="button" title="Zoom to the selected range (f)" onClick={() => stage.current?.lookAt(range.from, range.to)}>Zoom to range</button>}
-          {range && <button type="button" onClick={() => go({ from: null, to: null })}>Clear range</button>}
-        </span>
-        <span class="tl-buttons">
-          <button type="button" aria-pressed={showsPath} title="Draws over the lanes what decided how long the run took; pointing at it names the step (c)" onClick={() => act("path")}>Critical path</button>
-        </span>
-        {routines.size > 0 && (
-          <span class="tl-buttons">
-            <button type="button" aria-label="Previous of the highlighted routine" title="Previous (N)" onClick={() => void step(-1)}>◂</button>
-            <button type="button" aria-label="Next of the highlighted routine" title="Next (n)" onClick={() => void step(1)}>▸</button>
-            <span class="tl-routine" title={[...routines].join("\n")}>{options.routine ?? `“${options.find}”, ${routines.size} routines`}</span>
-            <button type="button" aria-label="Highlight nothing" title="Highlight nothing (Esc)" onClick={() => go({ routine: null, find: null })}>✕</button>
-          </span>
-        )}
-        <span class="tl-status" role="status">
-          {status.partial
-            ? <button type="button" aria-pressed={exact} title="What is hatched or coarse was not read, since it would take a while." onClick={() => setExact(!exact)}>{exact ? "Reading all …" : "Read all"}</button>
-            : exact && <button type="button" aria-pressed="true" onClick={() => setExact(false)}>All is read</button>}
-          {status.badTimes > 0 && <span class="quiet">Not drawn, since their times cannot be: {status.badTimes}</span>}
-        </span>
-        <span class="tl-busy quiet" aria-hidden="true">{status.busy ? "reading …" : ""}</span>
-        <span class="tl-buttons">
-          <PictureButtons name="timeline" svg={() => stage.current && pictureOf(stage.current)} />
-        </span>
-      </div>
+      <Tools stage={stage} actions={actions} status={status} range={range} depth={depth} showsPath={showsPath} routines={routines} exact={exact} onExact={setExact} />
       {(failure ?? status.error ?? paths.error) && <Failure error={(failure ?? status.error ?? paths.error)!} />}
       <div class="tl-body">
         <div class="tl-main">
@@ -345,30 +219,12 @@ export function TimelinePage() {
           </div>
           <div class="tl-foot"><Legend /><Keys /></div>
         </div>
-        <aside class={panel === "none" ? "tl-side tl-side-closed" : "tl-side"} aria-label="About what is selected">
-          <div class="tl-tabs">
-            <div role="tablist" aria-label="What is shown beside the lanes">
-              {PANELS.map((name) => (
-                <button key={name} type="button" role="tab" id={`tl-tab-${name}`} aria-selected={panel === name} aria-controls={panel === name ? "tl-panel" : undefined}
-                  onClick={() => go({ panel: name }, { replace: true })}>
-                  {name[0]!.toUpperCase() + name.slice(1)}
-                </button>
-              ))}
-            </div>
-            <button type="button" class="tl-close" aria-label={panel === "none" ? "Show the panel" : "Hide the panel"} title={panel === "none" ? "Show the panel" : "Hide the panel"}
-              onClick={() => go({ panel: panel === "none" ? "statistics" : "none" }, { replace: true })}>{panel === "none" ? "◂" : "▸"}</button>
-          </div>
-          {panel !== "none" && (
-            <div id="tl-panel" role="tabpanel" aria-labelledby={`tl-tab-${panel}`} class="tl-panel-body" tabIndex={0}>
-              {panel === "statistics" && <Costly rows={rowsInRange}><Statistics range={shownRange} selected={!!range} depth={depth} /></Costly>}
-              {panel === "blame" && <Costly rows={rowsInRange}><Blame range={shownRange} selected={!!range} depth={depth} /></Costly>}
-              {panel === "details" && (selected && process
-                ? <Details key={options.sel} interval={selected} label={label} routine={routine} lane={lane} process={process} dependencies={dependencies}
-                    onOperation={(one) => (operation.current = one)} onJump={jump} onGo={follow} />
-                : <p class="quiet">Click an interval, or walk to one with the arrow keys.</p>)}
-            </div>
-          )}
-        </aside>
+        <Side panel={panel} range={range ?? visible} selected={!!range} depth={depth} details={
+          selected && process
+            ? <Details key={options.sel} interval={selected} label={label} routine={routine} lane={lane} process={process} dependencies={dependencies}
+                onOperation={(one) => (operation.current = one)} onJump={() => acting.current.jump()} onGo={(to) => acting.current.follow(to)} />
+            : <p class="quiet">Click an interval, or walk to one with the arrow keys.</p>
+        } />
       </div>
       <p class="tl-said" aria-live="polite">{said}</p>
       <Tooltip show={showHover} label={(interval) => stage.current?.labels.texts[interval.label] ?? ""} lane={(interval) => leafFor(tree, interval.lane)?.title ?? ""}
@@ -377,68 +233,12 @@ export function TimelinePage() {
   );
 }
 
-/** The routine that is highlighted; where there is none, all that the search finds. */
-function useRoutines(): Set<string> {
-  const { requests, address } = useShared(), { routine, find } = address.options;
-  const [found, setFound] = useState<string[]>([]);
-  useEffect(() => {
-    setFound([]);
-    if (routine || !find) return;
-    let wanted = true;
-    requests.json<{ hits: Hit[] }>(request("find", null, { text: find, limit: 10000 })).then(({ hits }) => wanted && setFound(hits.map((hit) => hit.label)), () => undefined);
-    return () => {
-      wanted = false;
-    };
-  }, [routine, find]);
-  return useMemo(() => new Set(routine ? [routine] : found), [routine, found]);
-}
-
-/** The critical paths of the processes that have open rows. */
-function usePaths(wanted: boolean, rows: Rows): { steps: Map<number, Steps>; error: Error | null } {
-  const { requests } = useShared(), [steps, setSteps] = useState(new Map<number, Steps>()), [error, setError] = useState<Error | null>(null);
-  const shown = [...new Set([...rows.pinned, ...rows.rest].flatMap(({ node }) => (node.kind !== "host" && node.process?.traced ? [node.process.process] : [])))].slice(0, PATHS_MOST);
-  useEffect(() => {
-    let current = true;
-    if (!wanted) setSteps(new Map());
-    setError(null);
-    for (const process of wanted ? shown : [])
-      requests.columns<PathHeader>(request("path", null, { process })).then(
-        (answer) => current && setSteps((before) => (before.has(process) ? before : new Map(before).set(process, stepsOf(answer)))),
-        (failed: Error) => current && !(failed instanceof RequestError && failed.status === 404) && setError(failed), /* 404: it has no trace */
-      );
-    return () => {
-      current = false;
-    };
-  }, [requests, wanted, shown.join()]);
-  return { steps, error };
+/** The window that an address names, as it is written there; "": none. */
+function windowIn({ options: { t0, t1 } }: Address): string {
+  return t0 !== undefined && t1 !== undefined && Number(t1) > Number(t0) ? `${t0}/${t1}` : "";
 }
 
 function pageColours(): Colours {
   const style = getComputedStyle(document.documentElement), of = (name: string) => style.getPropertyValue(`--${name}`).trim() || "#808080";
   return { paper: of("paper"), ink: of("ink"), quiet: of("quiet"), line: of("line"), raised: of("raised"), accent: of("accent") };
-}
-
-function leafFor(tree: TreeNode[], key: string): Extract<TreeNode, { kind: "lane" }> | null {
-  for (const node of tree) {
-    if (node.kind === "lane") {
-      if (node.key === key) return node;
-      continue;
-    }
-    const found = leafFor(node.children, key);
-    if (found) return found;
-  }
-  return null;
-}
-
-function processOf(tree: TreeNode[], key: string) {
-  return leafFor(tree, key)?.process ?? null;
-}
-
-/** Keys of the groups that a lane is in. */
-function ancestors(tree: TreeNode[], key: string): string[] {
-  for (const node of tree) {
-    if (node.kind === "lane") continue;
-    if (leafFor(node.children, key)) return [node.key, ...ancestors(node.children.filter((child): child is Group => child.kind !== "lane"), key)];
-  }
-  return [];
 }

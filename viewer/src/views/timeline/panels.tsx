@@ -8,6 +8,7 @@ import { formatPoint, formatRange, type Window } from "../../model/timeline/wind
 import { formatCount, formatShare, formatTime } from "../../model/units.js";
 import { useLoaded, useShared } from "../context.js";
 import { Failure } from "../failure.jsx";
+import { TimesDiffer } from "../parts/times.jsx";
 
 const STILL_MS = 100, ROWS_MOST = 200;
 const statisticsTurn = turns(), blameTurn = turns();
@@ -101,6 +102,7 @@ export const Statistics = memo(function Statistics({ range, selected, depth }: P
           })}
         </tbody>
       </table>
+      <TimesDiffer here="Statistics" />
       {rows.length > shown.length && <p class="quiet">{rows.length - shown.length} more rows are in the view statistics.</p>}
       {no_times > 0 && <p class="quiet">Without valid times, and in no row: {counted(no_times, "operation")}.</p>}
     </div>
@@ -194,6 +196,7 @@ export const Blame = memo(function Blame({ range, selected, depth }: Props) {
           </tbody>
         </table>
       )}
+      {shown && <TimesDiffer here="Blame, Idle time" />}
       {shown && shown.routines.length > ROWS_MOST && <p class="quiet">{shown.routines.length - ROWS_MOST} more rows are in the view blame.</p>}
     </div>
   );

@@ -1,34 +1,28 @@
 /* stage.ts - the time line on screen: which part of the run and which lanes, drawn whenever something of it changed. It knows canvases and
  * the model; what is around it (views/timeline/page.tsx) tells it what to show and hears what was done to it. */
 import { fitCanvas } from "../../draw/canvas.js";
+import type { Theme } from "../../draw/colours.js";
 import { drawAxis } from "../../draw/timeline/axis.js";
 import { fitLayer } from "../../draw/timeline/layer.js";
-import { drawOverlay, type Outline, type Stretch } from "../../draw/timeline/overlay.js";
-import { Painter } from "../../draw/timeline/painter.js";
-import { packed, Palette, type Colours } from "../../draw/timeline/palette.js";
-import { drawStrip } from "../../draw/timeline/strip.js";
-import type { Theme } from "../../draw/colours.js";
-import { marksOf, stepAt, type Steps } from "../../model/path.js";
+import { drawOverlay } from "../../draw/timeline/overlay.js";
+import { Palette, type Colours } from "../../draw/timeline/palette.js";
+import { stepAt, type Steps } from "../../model/path.js";
 import type { Requests } from "../../model/requests.js";
-import { arrowsOf, type Link } from "../../model/timeline/dependencies.js";
+import type { Link } from "../../model/timeline/dependencies.js";
 import { correlated, hitTest, neighbour, type Interval } from "../../model/timeline/intervals.js";
 import { Labels } from "../../model/timeline/labels.js";
-import { laneKey, rowAt, rowsBetween, trackAt, trackBox, type Leaf, type Row, type Rows, type TreeNode } from "../../model/timeline/lanes.js";
+import { rowAt, trackAt, type Leaf, type Row, type Rows } from "../../model/timeline/lanes.js";
 import { fetchLanes, Loader } from "../../model/timeline/loader.js";
-import { columnsOf, deviceKey, meanOf, type Overview } from "../../model/timeline/overview.js";
-import { fetchSeries, type SeriesTile } from "../../model/timeline/series.js";
-import { stroke, Strokes } from "../../model/timeline/strokes.js";
+import type { Overview } from "../../model/timeline/overview.js";
+import { fetchSeries, pointsOf, type Points, type Series, type SeriesTile } from "../../model/timeline/series.js";
+import { Places, Sight, type Over, type Pane } from "../../model/timeline/sight.js";
+import type { Place } from "../../model/timeline/place.js";
 import { levelOf, TileStore, type Segment, type WantedLane } from "../../model/timeline/tiles.js";
-import { axisOf, clamped, fitting, formatPoint, formatRange, moved, revealing, timeAt, xAt, zoomed, type Window } from "../../model/timeline/window.js";
-import type { Process } from "../../model/types.js";
+import { axisOf, clamped, fitting, formatPoint, formatRange, moved, revealing, timeAt, zoomed, type Window } from "../../model/timeline/window.js";
+import { Band, useOf, type BandElements, type Scene } from "./band.js";
 import { attachGestures, type GestureTarget } from "./gestures.js";
 import { OverviewStrip } from "./strip.js";
 import { Tracks, type TrackElements } from "./tracks.js";
-
-export interface BandElements {
-  scroll: HTMLElement;
-  canvas: HTMLCanvasElement;
-}
 
 export interface Elements {
   axis: HTMLCanvasElement;
@@ -73,20 +67,15 @@ export interface Listener {
   tracks(): void;
 }
 
-export interface Place {
-  lane: string;
-  track: number;
-  begin: number;
-  correlation: number;
+export interface StagePicture extends Scene {
+  pinned: Row[];
+  rest: Row[];
+  use(row: Row): Float32Array | null;
+  over(panes: Pane[], height: number): Over;
+  counters: { series: Series; points: Points }[];
 }
 
-interface Band extends BandElements {
-  rows: Row[];
-  painter: Painter | null;
-  strokes: Strokes | null;
-}
-
-const NAME_ROOM = 34, REACH = 3, AXIS_HEIGHT = 30;
+const REACH = 3, AXIS_HEIGHT = 30;
 /** What a frame took, as the browser's own measure: benchmarks read it. */
 const FRAME = "timeline-frame", FRAMES_KEPT = 1000;
 
@@ -104,11 +93,7 @@ export class Stage {
   private readonly detach: (() => void)[] = [];
   private readonly strip: OverviewStrip;
   private palette: Palette | null = null;
-  /** By key, and lanes in their order on the page. */
-  private readonly rowOf = new Map<string, { band: Band; row: Row }>();
-  private shown: Leaf[] = [];
-  /** Lanes that have no row, by key: the closed group that they are in. */
-  private readonly groupOf = new Map<string, string>();
+  private places = new Places([]);
   /** Of the chosen interval; null: not known yet. */
   private links: Link[] | null = null;
   /** By process. */
@@ -128,7 +113,7 @@ export class Stage {
 
   constructor(private readonly elements: Elements, requests: Requests, private readonly length: number, private readonly listener: Listener) {
     this.window = clamped({ from: 0, to: length }, length);
-    this.bands = [{ ...elements.pinned, rows: [], painter: null, strokes: null }, { ...elements.rest, rows: [], painter: null, strokes: null }];
+    this.bands = [new Band(elements.pinned.scroll, elements.pinned.canvas), new Band(elements.rest.scroll, elements.rest.canvas)];
     this.loader = new Loader(this.store, fetchLanes(requests, this.labels), () => this.learned());
     this.seriesLoader = new Loader(this.series, fetchSeries(requests), () => this.draw());
     this.counters = new Tracks(elements.tracks, (over) => attachGestures(over, this.trackGestures()));
@@ -159,15 +144,7 @@ export class Stage {
   setRows(rows: Rows): void {
     this.bands[0].rows = rows.pinned;
     this.bands[1].rows = rows.rest;
-    this.rowOf.clear();
-    this.groupOf.clear();
-    this.shown = [];
-    for (const band of this.bands)
-      for (const row of band.rows) {
-        this.rowOf.set(row.node.key, { band, row });
-        if (row.node.kind === "lane") this.shown.push(row.node);
-        else if (!row.open) for (const leaf of leavesOf(row.node)) this.groupOf.set(leaf.key, row.node.key);
-      }
+    this.places = new Places([rows.pinned, rows.rest]);
     if (this.awaited) this.settle();
     this.viewChanged();
   }
@@ -288,9 +265,9 @@ export class Stage {
 
   /** Scrolls so that the lane can be seen; false: it has no row. */
   revealLane(key: string): boolean {
-    const found = this.rowOf.get(key);
+    const found = this.places.rows.get(key);
     if (!found) return false;
-    const { row, band: { scroll } } = found;
+    const { row } = found, { scroll } = this.bands[found.pane]!;
     if (row.top < scroll.scrollTop) scroll.scrollTop = row.top - 8;
     else if (row.top + row.height > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = row.top + row.height - scroll.clientHeight + 8;
     return true;
@@ -306,18 +283,13 @@ export class Stage {
     return this.store.segments(leaf.key, this.depthOf(leaf), levelOf(this.window, this.width), this.window);
   }
 
-  private leafOf(key: string): Leaf | null {
-    const node = this.rowOf.get(key)?.row.node;
-    return node?.kind === "lane" ? node : null;
-  }
-
   /** Lanes that have a row, in their order on the page. */
   get leaves(): Leaf[] {
-    return this.shown;
+    return this.places.leaves;
   }
 
   next(direction: 1 | -1): Interval | null {
-    const from = this.selected, leaf = from && this.leafOf(from.lane);
+    const from = this.selected, leaf = from && this.places.leaf(from.lane);
     return from && leaf ? neighbour(from.lane, this.segments(leaf), from, direction) : null;
   }
 
@@ -328,7 +300,7 @@ export class Stage {
   }
 
   private settle(): void {
-    const place = this.awaited, leaf = place && this.leafOf(place.lane);
+    const place = this.awaited, leaf = place && this.places.leaf(place.lane);
     if (!place || !leaf) return;
     const found = hitTest(place.lane, this.segments(leaf), place.track, place.begin, 0);
     if (!found || found.merged || found.begin > place.begin || found.end < place.begin) return;
@@ -435,11 +407,9 @@ export class Stage {
 
   private onScreen(): WantedLane[] {
     const lanes: WantedLane[] = [];
-    for (const band of this.bands) {
-      const { first, end } = rowsBetween(band.rows, band.scroll.scrollTop, band.scroll.scrollTop + band.scroll.clientHeight);
-      for (const { node } of band.rows.slice(first, end))
+    for (const band of this.bands)
+      for (const { node } of band.inSight)
         if (node.kind === "lane" && Object.keys(node.lane.traces).length) lanes.push({ key: node.key, depth: this.depthOf(node) });
-    }
     return lanes;
   }
 
@@ -466,90 +436,41 @@ export class Stage {
     });
   }
 
+  /** null: it is not known yet how large it is, or in which colours. */
+  private scene(): Scene | null {
+    const { window, width, palette, labels, overview } = this;
+    return palette && width ? { window, width, palette, labels, overview, segments: (leaf) => this.segments(leaf) } : null;
+  }
+
   private drawNow(): void {
-    if (!this.palette || !this.width) return;
+    const scene = this.scene();
+    if (!scene) return;
+    const { palette } = scene;
     const status: Status = { busy: this.loader.busy || this.seriesLoader.busy, partial: false, error: this.loader.error ?? this.seriesLoader.error, badTimes: 0 };
-    for (const band of this.bands) this.drawBand(band, this.palette, status);
-    this.drawTracks(this.palette, status);
-    this.drawAxis(this.palette.colours);
-    this.drawOverlay(this.palette.colours);
+    for (const band of this.bands) {
+      const { partial, badTimes } = band.draw(scene);
+      status.partial ||= partial;
+      status.badTimes += badTimes;
+    }
+    this.drawTracks(palette, status);
+    this.drawAxis(palette.colours);
+    this.drawOverlay(palette.colours);
     this.strip.draw(this.window);
     const said = JSON.stringify([status.busy, status.partial, status.badTimes, status.error?.message]);
     if (said !== this.lastStatus) this.listener.status(status);
     this.lastStatus = said;
   }
 
-  private drawBand(band: Band, palette: Palette, status: Status): void {
-    const height = band.scroll.clientHeight, ratio = window.devicePixelRatio || 1;
-    if (!height) return;
-    const context = fitCanvas(band.canvas, this.width, height), { width: across, height: down } = band.canvas;
-    if (!band.painter || band.painter.width !== across || band.painter.height !== down) {
-      band.painter = new Painter(context, across, down, ratio);
-      band.strokes = new Strokes(across);
-    }
-    const { painter, strokes } = band, top = band.scroll.scrollTop, { first, end } = rowsBetween(band.rows, top, top + height);
-    const line = packed(palette.rgbOf(palette.colours.line)), raised = packed(palette.rgbOf(palette.colours.raised));
-    painter.begin(palette);
-    for (let i = first; i < end; i++) {
-      const row = band.rows[i]!, y = Math.round((row.top - top) * ratio), size = Math.round(row.height * ratio);
-      if (row.node.kind === "lane") this.drawLane(row, row.node, y, size, painter, strokes!, palette, raised, status);
-      else painter.fill(0, y, across, size, raised);
-      painter.fill(0, y + size - 1, across, 1, line);
-    }
-    painter.end(palette, this.labels.texts);
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    for (let i = first; i < end; i++) this.drawClosed(context, band.rows[i]!, band.rows[i]!.top - top, palette);
-  }
-
   private drawTracks(palette: Palette, status: Status): void {
-    const level = levelOf(this.window, this.width);
     this.counters.draw(this.window, this.width, this.cursor, palette.theme, palette.colours, (key) => {
-      const segments = this.series.segments(key, 0, level, this.window);
+      const segments = this.counterSegments(key);
       for (const { tile } of segments) status.partial ||= tile.partial;
       return segments;
     });
   }
 
-  private drawLane(row: Row, leaf: Leaf, y: number, size: number, painter: Painter, strokes: Strokes, palette: Palette, raised: number, status: Status): void {
-    const ratio = window.devicePixelRatio || 1, segments = this.segments(leaf);
-    this.drawUnrecorded(leaf.process, y, size, painter, raised);
-    for (const { tile } of segments) status.partial ||= tile.partial;
-    status.badTimes += segments[0]?.tile.badTimes ?? 0;
-    const shades = palette.shades(this.labels.routines, this.labels.frames);
-    for (let track = 0; track < row.tracks; track++) {
-      const box = trackBox(row, track)!;
-      stroke(strokes, segments, track, this.window, NAME_ROOM * ratio);
-      painter.track(strokes, y + Math.round(box.top * ratio), Math.round(box.height * ratio), shades);
-    }
-  }
-
-  /** Before it began and after it ended there is no process; and it was not recorded all the time. */
-  private drawUnrecorded(process: Process, y: number, size: number, painter: Painter, raised: number): void {
-    const x = (time: number) => Math.round(Math.min(Math.max(xAt(this.window, painter.width, time - process.origin_ns), 0), painter.width));
-    if (process.origin_ns === null || process.begin_ns === null || process.end_ns === null) return;
-    painter.fill(0, y, x(process.begin_ns), size, raised);
-    painter.fill(x(process.end_ns), y, painter.width - x(process.end_ns), size, raised);
-    const unknown: [number, number][] = process.pauses.map((pause) => [pause.from_ns, pause.to_ns]);
-    if (process.recorded_ns !== null) unknown.push([process.begin_ns, process.recorded_ns]);
-    for (const [from, to] of unknown) if (x(to) - x(from) >= 2) painter.unknown(x(from), y + 2, x(to) - x(from), size - 4);
-  }
-
-  /** What is closed shows how busy its devices were. */
-  private drawClosed(context: CanvasRenderingContext2D, row: Row, y: number, palette: Palette): void {
-    const { node } = row;
-    if (node.kind === "lane" || row.open || !this.overview) return;
-    const strip = this.busyOf(node);
-    if (!strip) return;
-    const columns = new Float32Array(this.width);
-    columnsOf(strip, this.overview.length, this.window, this.width, columns);
-    drawStrip(context, { columns, y: y + 2, height: row.height - 4, colour: palette.colours.accent });
-  }
-
-  private busyOf(node: TreeNode): Float32Array | null {
-    if (!this.overview || node.kind === "lane" || node.kind === "threads") return null;
-    if (node.kind === "device") return this.overview.busy.get(deviceKey(node.process!.process, node.device)) ?? null;
-    if (node.kind === "process") return this.overview.busy.get(String(node.process!.process)) ?? null;
-    return meanOf(node.children.map((child) => this.busyOf(child)).filter((strip) => strip !== null));
+  private counterSegments(key: string): Segment<SeriesTile>[] {
+    return this.series.segments(key, 0, levelOf(this.window, this.width), this.window);
   }
 
   private drawAxis(colours: Colours): void {
@@ -561,109 +482,52 @@ export class Stage {
 
   private drawOverlay(colours: Colours): void {
     const box = this.elements.overlay.parentElement!.getBoundingClientRect(), height = Math.round(box.height);
-    const context = fitLayer(this.elements.overlay, this.width, height), x = (time: number) => xAt(this.window, this.width, time);
-    const outlines: Outline[] = [], links: Link[] = [];
-    if (this.hovered) outlines.push(...this.outline(this.hovered, box.top, false));
-    if (this.selected) {
-      outlines.push(...this.outline(this.selected, box.top, true));
-      links.push(...(this.links ?? this.correlation(this.selected)));
-    }
-    const arrows = arrowsOf(links, { width: this.width, x, y: (lane) => this.heightOf(lane, box.top)?.middle ?? null });
-    const paths = [...this.paths].map(([process, steps]) => this.stretches(process, steps, box.top));
-    drawOverlay(context, {
-      width: this.width, height, outlines, arrows, paths, cursor: this.cursor,
-      lines: axisOf(this.window, this.width).ticks.map((tick) => x(tick.time)),
-      range: this.range && { x0: x(this.range.from), x1: x(this.range.to) },
-    }, colours);
+    const over = this.over(this.bands.map((band) => band.pane(box.top)), height, this.hovered);
+    drawOverlay(fitLayer(this.elements.overlay, this.width, height), { ...over, cursor: this.cursor }, colours);
   }
 
-  /** Where the track of a lane is on the overlay; null: it is not in sight. */
-  private boxOf(lane: string, track: number, top: number): { y0: number; y1: number } | null {
-    const found = this.rowOf.get(lane), box = found && trackBox(found.row, Math.min(track, found.row.tracks - 1));
-    if (!found || !box) return null;
-    const { scroll } = found.band, y0 = found.row.top + box.top - scroll.scrollTop;
-    if (y0 + box.height < 0 || y0 > scroll.clientHeight) return null;
-    const above = scroll.getBoundingClientRect().top - top;
-    return { y0: y0 + above, y1: y0 + box.height + above };
+  private over(panes: Pane[], height: number, hovered: Interval | null): Over {
+    const sight = new Sight(this.places, panes, this.window, this.width), { selected, range } = this;
+    return {
+      width: this.width, height, cursor: null,
+      lines: axisOf(this.window, this.width).ticks.map((tick) => sight.x(tick.time)),
+      range: range && { x0: sight.x(range.from), x1: sight.x(range.to) },
+      paths: [...this.paths].map(([process, steps]) => sight.path(process, steps)),
+      outlines: [...(hovered ? sight.outline(hovered, false) : []), ...(selected ? sight.outline(selected, true) : [])],
+      arrows: selected ? sight.arrows(this.links ?? this.correlation(selected)) : [],
+    };
   }
 
-  private outline(interval: Interval, top: number, strong: boolean): Outline[] {
-    const box = this.boxOf(interval.lane, interval.track, top);
-    const x = (time: number) => xAt(this.window, this.width, time);
-    return box ? [{ ...box, x0: x(interval.begin), x1: x(interval.end), strong }] : [];
+  /** The other ends of a correlation: of an API call what it enqueued, of an operation its API call; where they are in sight. */
+  private otherEnds(interval: Interval): Interval[] {
+    const leaf = this.places.leaf(interval.lane);
+    if (!leaf || !interval.correlation) return [];
+    const others = this.leaves.filter((other) => other.process === leaf.process && (other.lane.kind === "queue") !== (leaf.lane.kind === "queue"));
+    return others.flatMap((other) => correlated(other.key, this.segments(other), this.window, interval.correlation));
   }
 
-  /** Where a lane is on the overlay: what it did, else its closed group, else the edge towards which it lies. */
-  private heightOf(lane: string, top: number): { middle: number; bottom: number; seen: boolean } | null {
-    const found = this.rowOf.get(lane) ?? this.rowOf.get(this.groupOf.get(lane) ?? "");
-    if (!found) return null;
-    const { row, band: { scroll } } = found, box = trackBox(row, 0) ?? { top: 0, height: row.height }, above = scroll.getBoundingClientRect().top - top;
-    const y = row.top + box.top - scroll.scrollTop, middle = y + box.height / 2, edge = Math.min(Math.max(middle, 4), scroll.clientHeight - 4);
-    const seen = edge === middle;
-    return { middle: edge + above, bottom: (seen ? y + box.height : edge) + above, seen: seen && row.node.kind === "lane" };
-  }
-
-  private stretches(process: number, steps: Steps, top: number): Stretch[] {
-    const out: Stretch[] = [], places = new Map<number, ReturnType<Stage["heightOf"]>>([[0, null]]);
-    for (const { lane, from, to } of marksOf(steps, this.window, this.width)) {
-      if (!places.has(lane)) places.set(lane, this.heightOf(laneKey(process, lane), top));
-      const place = places.get(lane);
-      const x0 = Math.max(xAt(this.window, this.width, from), -10), x1 = Math.min(xAt(this.window, this.width, to), this.width + 10);
-      if (place) out.push({ x0, x1, y: place.bottom, seen: place.seen });
-    }
-    return out;
-  }
-
-  /** From the API call to what it enqueued, as long as nothing more is known: where both are drawn. */
-  private correlation(interval: Interval): Link[] {
-    const leaf = this.leafOf(interval.lane);
-    if (!leaf || !interval.correlation || interval.merged) return [];
-    const isQueue = leaf.lane.kind === "queue", links: Link[] = [];
-    for (const other of this.leaves) {
-      if (other.process !== leaf.process || (other.lane.kind === "queue") === isQueue) continue;
-      for (const end of correlated(other.key, this.segments(other), this.window, interval.correlation)) {
-        const [call, op] = isQueue ? [end, interval] : [interval, end];
-        links.push({ from: { lane: call.lane, time: Math.min(call.end, op.begin) }, to: { lane: op.lane, time: op.begin }, strong: true, other: isQueue ? "from" : "to" });
-      }
-    }
-    return links;
-  }
-
-  /** The other end of a correlation, where it is in sight. */
   otherEnd(): Interval | null {
-    const interval = this.selected, leaf = interval && this.leafOf(interval.lane);
-    if (!interval || !leaf || !interval.correlation) return null;
-    for (const other of this.leaves)
-      if (other.process === leaf.process && (other.lane.kind === "queue") !== (leaf.lane.kind === "queue")) {
-        const [found] = correlated(other.key, this.segments(other), this.window, interval.correlation);
-        if (found) return found;
-      }
-    return null;
+    return (this.selected && this.otherEnds(this.selected)[0]) ?? null;
   }
 
-  get picture(): { rows: Row[]; width: number; window: Window; palette: Palette; segments: (leaf: Leaf) => Segment[] } | null {
-    if (!this.palette) return null;
-    const band = this.bands[1], top = band.scroll.scrollTop, { first, end } = rowsBetween(band.rows, top, top + band.scroll.clientHeight);
-    return { rows: [...this.bands[0].rows, ...band.rows.slice(first, end)], width: this.width, window: this.window, palette: this.palette,
-             segments: (leaf) => this.segments(leaf) };
+  /** From the API call to what it enqueued, as long as nothing more is known. */
+  private correlation(interval: Interval): Link[] {
+    const isQueue = this.places.leaf(interval.lane)?.lane.kind === "queue";
+    return (interval.merged ? [] : this.otherEnds(interval)).map((end) => {
+      const [call, op] = isQueue ? [end, interval] : [interval, end];
+      return { from: { lane: call.lane, time: Math.min(call.end, op.begin) }, to: { lane: op.lane, time: op.begin }, strong: true, other: isQueue ? "from" : "to" };
+    });
   }
-}
 
-function leavesOf(node: TreeNode): Leaf[] {
-  return node.kind === "lane" ? [node] : node.children.flatMap(leavesOf);
-}
-
-export function placeOf(interval: Interval): Place {
-  return { lane: interval.lane, track: interval.track, begin: interval.begin, correlation: interval.correlation };
-}
-
-export function formatPlace(place: Place): string {
-  return `${place.lane}:${place.track}:${place.begin}:${place.correlation}`;
-}
-
-export function parsePlace(text: string | undefined): Place | null {
-  const numbers = text?.split(":").map(Number);
-  if (!numbers || numbers.length !== 5 || numbers.some((n) => !Number.isFinite(n) || n < 0)) return null;
-  const [process, lane, track, begin, correlation] = numbers as [number, number, number, number, number];
-  return { lane: laneKey(process, lane), track, begin, correlation };
+  /** What is on screen, for a file: null: nothing is drawn yet. */
+  get picture(): StagePicture | null {
+    const scene = this.scene(), [pinned, rest] = this.bands;
+    if (!scene) return null;
+    return {
+      ...scene, pinned: pinned.rows, rest: rest.inSight,
+      use: (row) => useOf(scene.overview, row, scene.window, scene.width),
+      over: (panes, height) => this.over(panes, height, null),
+      counters: this.counters.inSight().map(({ series }) => ({ series, points: pointsOf(this.counterSegments(series.key), this.window) })),
+    };
+  }
 }

@@ -62,7 +62,7 @@ export class Tracks {
     track.chart = null;
   }
 
-  private inSight(): Track[] {
+  inSight(): Track[] {
     const { scrollTop: top, clientHeight: height } = this.scroll;
     return this.tracks.filter(({ plot }) => {
       const row = plot.parentElement!;

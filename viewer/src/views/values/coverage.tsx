@@ -2,6 +2,7 @@
 import { formatCount, formatShare } from "../../model/units.js";
 import { definitionOf, type Coverage } from "../../model/values/answer.js";
 import { useShared } from "../context.js";
+import { Scroll } from "../parts/scroll.jsx";
 
 export function CoverageTable({ coverage }: { coverage: Coverage[] }) {
   const { views } = useShared();
@@ -9,7 +10,7 @@ export function CoverageTable({ coverage }: { coverage: Coverage[] }) {
   return (
     <section aria-labelledby="values-coverage">
       <h2 id="values-coverage">What was looked at</h2>
-      <div class="values-scroll" role="group" aria-labelledby="values-coverage" tabIndex={0}>
+      <Scroll class="values-scroll" label="What was looked at">
         <table class="values-coverage">
           <thead>
             <tr>
@@ -37,7 +38,7 @@ export function CoverageTable({ coverage }: { coverage: Coverage[] }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </section>
   );
 }

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { layOut, pathOf, shortened, type Layout } from "../../draw/graph.js";
 import { PictureButtons } from "../parts/download.jsx";
+import { Scroll } from "../parts/scroll.jsx";
 import { formatAddress } from "../../model/address.js";
 import { request } from "../../model/requests.js";
 import { formatBytes, formatCount, formatShare, formatTime } from "../../model/units.js";
@@ -13,12 +14,14 @@ import { Failure } from "../failure.jsx";
 
 const LETTER = 7.3, LINE = 15, LETTERS = 34, FONT = "ui-monospace, 'DejaVu Sans Mono', monospace";
 
-export function FlowGraph() {
+/** `leftOutEmpty`: it is not shown where there is nothing in it. */
+export function FlowGraph({ leftOutEmpty }: { leftOutEmpty: boolean }) {
   const { requests, address } = useShared();
   const { vertex, important } = address.options;
   const asked = request("view", "values", { vertex, important });
   const values = useLoaded(asked, () => requests.json<Values>(asked));
   const empty = values.state === "ready" && !values.value.graph.vertices.length && vertex === undefined && important === undefined;
+  if (empty && leftOutEmpty) return null;
   return (
     <section aria-labelledby="values-graph">
       <h2 id="values-graph">Value flow graph</h2>
@@ -203,7 +206,7 @@ function EdgeTable({ vertices, edges }: { vertices: Vertex[]; edges: Edge[] }) {
   return (
     <details>
       <summary>As a table</summary>
-      <div class="values-scroll" role="group" aria-label="Edges" tabIndex={0}>
+      <Scroll class="values-scroll" label="Edges">
         <table class="values-edges">
           <thead>
             <tr>
@@ -230,7 +233,7 @@ function EdgeTable({ vertices, edges }: { vertices: Vertex[]; edges: Edge[] }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </details>
   );
 }

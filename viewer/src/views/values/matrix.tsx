@@ -4,6 +4,7 @@ import { csvOf, saveText } from "../../draw/save.js";
 import { formatBytes, formatCount, formatShare } from "../../model/units.js";
 import { cellOf, definitionOf, matrixOf, PATTERNS, type DataObject, type Found, type Values } from "../../model/values/answer.js";
 import { useShared } from "../context.js";
+import { Scroll } from "../parts/scroll.jsx";
 
 const ROWS = 100;
 
@@ -18,7 +19,7 @@ export function Matrix({ values }: { values: Values }) {
   if (!rows.length) return <p class="quiet">No data object that was looked at has this in its name.</p>;
   return (
     <>
-      <div class="values-scroll" role="group" aria-labelledby="values-objects" tabIndex={0}>
+      <Scroll class="values-scroll" label="Data objects and patterns">
         <table class="values-matrix">
           <thead>
             <tr>
@@ -41,7 +42,7 @@ export function Matrix({ values }: { values: Values }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       <p>
         {shown.length < rows.length && <button type="button" onClick={() => showAll(true)}>Show all {formatCount(rows.length)} objects</button>}{" "}
         <button type="button" onClick={() => saveText("values.csv", csvOf(tableOf(values)), "text/csv")}>Save as CSV</button>
@@ -84,7 +85,7 @@ function Evidence({ object, pattern }: { object: DataObject; pattern: string }) 
     <section class="values-evidence" aria-live="polite">
       <h3>{about?.title ?? pattern}: {object.name}</h3>
       <p class="quiet">{about?.definition}{object.site ? `; allocated in ${object.site}` : ""}</p>
-      <div class="values-scroll" role="group" aria-label="Evidence" tabIndex={0}>
+      <Scroll class="values-scroll" label="Evidence">
         <table>
           <thead>
             <tr>
@@ -111,7 +112,7 @@ function Evidence({ object, pattern }: { object: DataObject; pattern: string }) 
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </section>
   );
 }

@@ -1,6 +1,7 @@
 /* values.tsx - the page `values`: objects and patterns, the value flow graph, and what was looked at (docs/values.md). */
 import type { JSX } from "preact";
-import { wereRecorded, type Values } from "../../model/values/answer.js";
+import { commandAgain } from "../../model/run.js";
+import { PATTERNS, wereRecorded, type Values } from "../../model/values/answer.js";
 import { request } from "../../model/requests.js";
 import type { Text } from "../../model/types.js";
 import { useLoaded, useShared } from "../context.js";
@@ -15,11 +16,11 @@ export function ValuesPage() {
   const { threshold, object } = address.options;
   const asked = request("view", "values", { threshold, object });
   const values = useLoaded(asked, () => requests.json<Values>(asked));
-  const narrowed = threshold !== undefined || object !== undefined;
+  const narrowed = threshold !== undefined || object !== undefined, none = values.state === "ready" && !narrowed && !wereRecorded(values.value);
   return (
     <div class="values">
       {values.state === "loading" && <p class="quiet">Reading …</p>}
-      {values.state === "ready" && !narrowed && !wereRecorded(values.value) ? (
+      {none ? (
         <NotRecorded />
       ) : (
         <section aria-labelledby="values-objects">
@@ -29,29 +30,34 @@ export function ValuesPage() {
           {values.state === "ready" && <Matrix values={values.value} />}
         </section>
       )}
-      <FlowGraph />
+      <FlowGraph leftOutEmpty={none} />
       {values.state === "ready" && values.value.coverage.length > 0 && <CoverageTable coverage={values.value.coverage} />}
     </div>
   );
 }
 
-/** The view's own sentence, and the commands that record values. */
+/** What to run to have values. */
 function NotRecorded() {
   const { requests, run } = useShared();
   const asked = request("text", "values");
   const text = useLoaded(asked, () => requests.json<Text>(asked));
-  const program = run.command ?? "PROGRAM";
   const said = text.state === "ready" ? text.value.items.flatMap((item) => (item.kind === "sentence" ? [(item.head ?? "") + item.text] : [])) : [];
+  const recorded = said.length > 0 && !said.some((sentence) => sentence.startsWith("values were not recorded"));
+  const found = (option: string) => PATTERNS.filter((pattern) => pattern.recorded === option).map((pattern) => pattern.title).join(", ");
+  const command = (option: string) => <dt><code>sonde record {option} -- {commandAgain(run)}</code></dt>;
   return (
     <section class="values-none">
-      <h2>No values</h2>
-      {said.map((sentence) => <p key={sentence}>{sentence}</p>)}
+      <h2>{recorded ? "No values" : "Values were not recorded"}</h2>
+      {recorded && said.map((sentence) => <p key={sentence}>{sentence}</p>)}
+      <p>
+        {recorded ? "To look at other values, run one of these, then" : "What operations read and wrote is only known of a run that is recorded with --values. Run one of these, then"} <code>sonde view</code>:
+      </p>
       <dl>
-        <dt><code>sonde record --values -- {program}</code></dt>
-        <dd>compares what each operation writes with what was there before, and objects with each other</dd>
-        <dt><code>sonde record --values=fine -- {program}</code></dt>
-        <dd>looks at the values that kernels read and write</dd>
-        <dt><code>sonde record --values=all -- {program}</code></dt>
+        {command("--values")}
+        <dd>compares what each operation writes with what was there before, and objects with each other; finds {found("--values")}</dd>
+        {command("--values=fine")}
+        <dd>looks at the values that kernels read and write; finds {found("--values=fine")}</dd>
+        {command("--values=all")}
         <dd>does both</dd>
       </dl>
     </section>
