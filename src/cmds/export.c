@@ -139,9 +139,9 @@ static const struct sonde_option options_table[] = {
      .choices = format_names, .help = "Output format."},
     {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "FILE",
      .offset = offsetof(struct export_options, output),
-     .help = "Output file; - is standard output. Default: next to DIR, with the format's extension."},
+     .help = "Output file, of otf2 and tau a folder; - is standard output. Default: next to DIR, with the format's extension."},
     {.name = "force", .letter = 'f', .type = SONDE_OPTION_FLAG, .offset = offsetof(struct export_options, force),
-     .help = "Overwrite an existing file."},
+     .help = "Overwrite an existing file, or the folder of an earlier export."},
     {.name = "quiet", .letter = 'q', .type = SONDE_OPTION_FLAG, .offset = offsetof(struct export_options, quiet),
      .help = "Do not print progress and the final line."},
     {.name = NULL},
@@ -168,6 +168,8 @@ const struct sonde_command sonde_command_export = {
                    "csv: one row per operation.\n\n"
                    "sqlite: everything, as a database with indices.\n\n"
                    "chrome: the trace as JSON trace events, for Holistic Trace Analysis.\n\n"
+                   "otf2: the trace as an archive of OTF2, a folder, for Vampir and Scalasca.\n\n"
+                   "tau: profiles of threads and queues, a folder, for ParaProf.\n\n"
                    "speedscope, pprof: profiles by call path with all that was counted.\n\n"
                    "folded: device time by call path, for flame graph tools.\n\n"
                    "dot: the value flow graph of a run with --values, for Graphviz.",

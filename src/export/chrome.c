@@ -29,8 +29,9 @@ struct writer {
     struct sonde_layout *layout;
     struct sonde_progress *progress;
     struct sonde_export_result *result;
-    struct sonde_text clean, caller; /* the latter of the context `caller_at` */
-    uint32_t caller_at;
+    struct sonde_text clean;
+    struct sonde_intern callers;
+    uint32_t *caller_of; /* [tree node]: its callers' id + 1; 0: not asked yet */
     bool begun, nomem;
     uint32_t process, lane; /* now being written */
     int32_t pid;
@@ -64,13 +65,12 @@ static void put_text(struct writer *w, const char *key, const char *text)
 static void put_us(struct writer *w, const char *key, int64_t ns)
 {
     const uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-    char digits[8];
+    const char part[] = {'.', (char)('0' + size / 100 % 10), (char)('0' + size / 10 % 10), (char)('0' + size % 10)};
     put(w, key);
     if (ns < 0)
         sonde_out_char(w->out, '-');
     sonde_out_u64(w->out, size / 1000);
-    snprintf(digits, sizeof digits, ".%03u", (unsigned)(size % 1000));
-    put(w, digits);
+    sonde_out_bytes(w->out, part, sizeof part);
 }
 
 static void put_at(struct writer *w, uint64_t ns)
@@ -120,13 +120,16 @@ static void put_flow(struct writer *w, const char *phase, uint64_t correlation, 
 
 static void put_caller(struct writer *w, uint32_t at)
 {
-    if (at != w->caller_at) {
-        w->caller.length = 0;
-        sonde_text_add(&w->caller, at ? sonde_names_callers(&w->names, at, CALLED_FROM_FRAMES) : "");
-        w->caller_at = at;
+    if (!at)
+        return;
+    if (!w->caller_of[at]) {
+        const char *callers = sonde_names_callers(&w->names, at, CALLED_FROM_FRAMES);
+        const uint32_t id = sonde_intern_text(&w->callers, callers);
+        w->nomem |= !id && *callers;
+        w->caller_of[at] = id + 1;
     }
-    if (w->caller.length)
-        put_text(w, ",\"called_from\":", sonde_text_get(&w->caller));
+    if (w->caller_of[at] > 1)
+        put_text(w, ",\"called_from\":", sonde_intern_get(&w->callers, w->caller_of[at] - 1));
 }
 
 /* ---- operations ------------------------------------------------------------------- */
@@ -386,7 +389,7 @@ static int write_process(struct writer *w, uint32_t index)
 static int write_chrome(const struct sonde_measurement *m, struct sonde_out *out, struct sonde_progress *progress,
                         struct sonde_export_result *result, struct sonde_diag *diag)
 {
-    struct writer w = {.m = m, .out = out, .progress = progress, .result = result, .caller_at = UINT32_MAX};
+    struct writer w = {.m = m, .out = out, .progress = progress, .result = result};
     int code = sonde__export_needs_trace(m, diag);
     if (!code)
         code = sonde_names_init(&w.names, m, diag);
@@ -394,14 +397,16 @@ static int write_chrome(const struct sonde_measurement *m, struct sonde_out *out
         return code;
     sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_RANGES | SONDE_READ_SLEEPS));
     w.layout = sonde_layout_create(sizeof(struct sonde_row_op), write_slice, &w);
-    code = w.layout ? 0 : SONDE_ENOMEM;
+    w.caller_of = calloc(w.names.profile->nodes.count + 1, sizeof *w.caller_of);
+    code = w.layout && w.caller_of ? 0 : SONDE_ENOMEM;
     put_head(&w);
     for (uint32_t i = 0; !code && i < m->process_count && !sonde_out_failed(out); i++)
         code = write_process(&w, i);
     put(&w, "\n]}\n");
     sonde_layout_destroy(w.layout);
     sonde_text_fini(&w.clean);
-    sonde_text_fini(&w.caller);
+    sonde_intern_fini(&w.callers);
+    free(w.caller_of);
     sonde_names_fini(&w.names);
     return code ? sonde_diag_set(diag, code, m->path, "cannot export") : 0;
 }

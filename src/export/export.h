@@ -52,6 +52,8 @@ struct sonde_export_format {
     X(csv)                  \
     X(sqlite)               \
     X(chrome)               \
+    X(otf2)                 \
+    X(tau)                  \
     X(speedscope)           \
     X(pprof)                \
     X(folded)               \

@@ -156,12 +156,12 @@ static int check_named(const char *path, bool force, const char *mark, struct so
     const bool alike = mark ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode);
     if (!alike)
         return refuse(path, mark ? "this format is a folder; use -o to choose another name" : "this format is written as a regular file only; use -o to choose one", diag);
-    if (!force)
-        return refuse_without_force(path, diag);
     sonde_text_format(&inside, "%s/%s", path, mark ? mark : "");
     const bool ours = !mark || lstat(sonde_text_get(&inside), &st) == 0;
     sonde_text_fini(&inside);
-    return ours ? 0 : refuse(path, "it is a folder that no such export made; use -o to choose another name", diag);
+    if (!ours)
+        return refuse(path, "it is a folder that no such export made; use -o to choose another name", diag);
+    return force ? 0 : refuse_without_force(path, diag);
 }
 
 static int create_named(const char *path, bool force, const char *mark, struct sonde_out **result, struct sonde_diag *diag)
@@ -258,6 +258,34 @@ static void flush(struct sonde_out *out)
     out->used = 0;
 }
 
+static void close_member(struct sonde_out *out)
+{
+    flush(out);
+    if (out->fd >= 0 && close(out->fd) < 0)
+        sonde_out_fail(out, errno);
+    out->fd = -1;
+}
+
+void sonde_out_member(struct sonde_out *out, const char *name)
+{
+    struct sonde_text path = {0};
+    const char *slash = strchr(name, '/');
+    close_member(out);
+    if (out->error)
+        return;
+    if (slash) {
+        sonde_text_format(&path, "%s/%.*s", out->temp, (int)(slash - name), name);
+        if (mkdir(sonde_text_get(&path), 0777) < 0 && errno != EEXIST)
+            sonde_out_fail(out, errno);
+        path.length = 0;
+    }
+    sonde_text_format(&path, "%s/%s", out->temp, name);
+    out->fd = out->error ? -1 : open(sonde_text_get(&path), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    if (out->fd < 0)
+        sonde_out_fail(out, errno);
+    sonde_text_fini(&path);
+}
+
 void sonde_out_bytes(struct sonde_out *out, const void *bytes, size_t size)
 {
     if (size > OUT_BUFFER_BYTES - out->used)
@@ -315,7 +343,7 @@ bool sonde_out_failed(const struct sonde_out *out)
 
 uint64_t sonde_out_size(const struct sonde_out *out)
 {
-    return out->named ? walk_tree(out->temp, false) : out->flushed + out->used;
+    return out->named ? walk_tree(out->temp, false) + out->used : out->flushed + out->used;
 }
 
 /* Exchanged with the one that it replaces, which is removed then. */
@@ -360,7 +388,10 @@ static int place(struct sonde_out *out)
 int sonde_out_commit(struct sonde_out *out, struct sonde_diag *diag)
 {
     int code = 0;
-    flush(out);
+    if (out->named)
+        close_member(out);
+    else
+        flush(out);
     if (!out->error && !out->direct && place(out) < 0)
         out->error = errno;
     if (!out->error && out->own_fd) {
@@ -387,6 +418,8 @@ int sonde_out_commit(struct sonde_out *out, struct sonde_diag *diag)
 
 void sonde_out_abandon(struct sonde_out *out)
 {
+    if (out->named && out->fd >= 0)
+        close(out->fd);
     if (!out->direct && !out->unnamed)
         walk_tree(out->temp, true);
     destroy(out);

@@ -26,6 +26,8 @@ int sonde_out_create(const char *path, bool force, struct sonde_out **out, struc
 int sonde_out_create_file(const char *path, bool force, struct sonde_out **out, struct sonde_diag *diag);
 int sonde_out_create_folder(const char *path, bool force, const char *mark, struct sonde_out **out, struct sonde_diag *diag);
 const char *sonde_out_path(const struct sonde_out *out);
+/* What is put from here on is the file `name` of the folder, which may be below a folder of its own: "a/b". */
+void sonde_out_member(struct sonde_out *out, const char *name);
 /* Such a writer failed, with this errno: as an error of a put. */
 void sonde_out_fail(struct sonde_out *out, int error);
 

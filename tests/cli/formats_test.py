@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import unittest
 
 import cli
 import scenes
