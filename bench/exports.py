@@ -6,7 +6,7 @@
 A made-up measurement (tests/synth): kernels and copies, an API call for each, 64 queues of 4 devices, 16 threads, no
 samples. CPU seconds and memory as in analyze.py; rates are by CPU time.
 """
-import argparse, json, os, shutil, subprocess, sys
+import argparse, json, os, shutil, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -39,9 +39,7 @@ def remove(path):
 class Exports:
     def __init__(self, build, rounds, operations):
         self.build, self.rounds, self.operations = build, rounds, operations
-        self.work = os.path.join(build, "bench-exports")
-        shutil.rmtree(self.work, ignore_errors=True)
-        os.makedirs(self.work)
+        self.work = tempfile.mkdtemp(prefix="bench-", dir=build)
         self.sizes = {}
 
     def close(self):

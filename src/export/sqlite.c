@@ -1,7 +1,7 @@
 /* sqlite.c - all of a measurement as a database of SQLite; docs/export.md has the schema, and queries.
  *
- * A new file needs neither a journal nor syncs: it gets its name when it is whole. Indices are made at the end, which is
- * what SQLite's authors recommend for bulk inserts (sqlite.org/faq.html#q19 on transactions).
+ * A new file needs neither a journal nor syncs: it gets its name when it is whole. All rows are one transaction
+ * (sqlite.org/faq.html#q19), and each index is made at the end, by one sort.
  */
 #include "export.h"
 

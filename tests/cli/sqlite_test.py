@@ -28,6 +28,10 @@ class Sqlite(cli.Case):
     def document(self, path):
         return json.loads(self.ok("export", path, "--to", "json", "-o", "-").stdout)
 
+    def test_golden(self):
+        dump = "\n".join(self.open(scenes.cuda(self.folder)[0]).iterdump()) + "\n"
+        self.expect("export-sqlite", re.sub("'sonde','[0-9.]+'", "'sonde','VERSION'", dump))
+
     def test_every_operation_as_it_was_written(self):
         path, processes = scenes.demo(self.folder)
         db = self.open(path)
