@@ -14,7 +14,7 @@ import argparse, json, os, random, re, shutil, statistics, subprocess, sys, temp
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-import analyze, library, viewer
+import analyze, exports, library, viewer
 
 lines = []
 
@@ -392,6 +392,15 @@ class Bench:
         library.run(self.build, min(self.rounds, 5), 10_000_000)
         lines.extend(library.lines)
 
+    def exports(self):
+        """Rates and sizes of every format: bench/exports.py, which also runs alone."""
+        bench = exports.Exports(self.build, min(self.rounds, 5), 10_000_000)
+        try:
+            bench.run()
+        finally:
+            bench.close()
+        lines.extend(exports.lines)
+
     def ranges(self):
         """Blame and statistics of selected ranges, one after the other as the page asks for them (bench/ranges.c)."""
         rounds = max(self.rounds, 5)
@@ -413,7 +422,7 @@ def machine():
 
 
 def main():
-    sections = ["enqueue", "parts", "imitation", "samples", "own", "programs", "short", "lanes", "size", "analyze", "memory", "values", "viewer", "ranges", "library"]
+    sections = ["enqueue", "parts", "imitation", "samples", "own", "programs", "short", "lanes", "size", "analyze", "memory", "values", "viewer", "ranges", "library", "exports"]
     parser = argparse.ArgumentParser(description="the figures of docs/performance.md")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--rounds", type=int, default=15)

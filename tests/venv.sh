@@ -1,7 +1,7 @@
 #!/bin/sh
 # venv.sh - the tests' Python packages, in a virtual environment of the build tree.
 #
-#   venv.sh --make DIR             make it, or bring it up to date with requirements.txt and requirements-readers.txt
+#   venv.sh --make DIR             make it, or bring it up to date with requirements.txt and the others
 #   venv.sh --python DIR ARG...    run its python3, or the system's where it could not be made
 #
 # --make never fails the tests that depend on it: without a package index the
@@ -12,19 +12,24 @@ action=$1
 dir=$2
 shift 2
 
-install() {
-    timeout 600 "$dir/bin/pip" install --quiet --disable-pip-version-check -r "$here/$1"
+install() { # FILE [OPTION...]
+    timeout 600 "$dir/bin/pip" install --quiet --disable-pip-version-check -r "$here/$1" ${2:+"$2"}
+}
+
+wanted() {
+    cat "$here/requirements.txt" "$here/requirements-readers.txt" "$here/requirements-alone.txt"
 }
 
 case $action in
 --make)
-    if cat "$here/requirements.txt" "$here/requirements-readers.txt" | cmp -s - "$dir/made-from"; then
+    if wanted | cmp -s - "$dir/made-from"; then
         exit 0
     fi
     rm -rf "$dir"
     if python3 -m venv "$dir" && install requirements.txt; then
         install requirements-readers.txt || echo "requirements-readers.txt could not be installed: tests that need it skip themselves"
-        cat "$here/requirements.txt" "$here/requirements-readers.txt" >"$dir/made-from"
+        install requirements-alone.txt --no-deps || echo "requirements-alone.txt could not be installed: tests that need it skip themselves"
+        wanted >"$dir/made-from"
         exit 0
     fi
     rm -rf "$dir"

@@ -5,6 +5,7 @@
 #include "command.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,13 +61,24 @@ static void say_result(const struct export_options *o, const struct sonde_measur
         sonde_say("%s operations; %s (%s); %s", count, path, size, format->open_with);
 }
 
+static int begin(const struct export_options *o, const char *path, struct sonde_out **out, struct sonde_diag *diag)
+{
+    const struct sonde_export_format *format = sonde_export_formats[o->to];
+    switch (format->form) {
+    case SONDE_EXPORT_FILE: return sonde_out_create_file(path, o->force, out, diag);
+    case SONDE_EXPORT_FOLDER: return sonde_out_create_folder(path, o->force, format->mark, out, diag);
+    case SONDE_EXPORT_STREAM: break;
+    }
+    return strcmp(path, "-") == 0 ? sonde_out_attach(STDOUT_FILENO, "standard output", out, diag)
+                                  : sonde_out_create(path, o->force, out, diag);
+}
+
 static int export_to(const struct export_options *o, const struct sonde_measurement *m, const char *path,
                      struct sonde_diag *diag)
 {
     struct sonde_export_result result = {0};
     struct sonde_out *out;
-    int code = strcmp(path, "-") == 0 ? sonde_out_attach(STDOUT_FILENO, "standard output", &out, diag)
-                                      : sonde_out_create(path, o->force, &out, diag);
+    int code = begin(o, path, &out, diag);
     if (code)
         return code;
     bool to_terminal = strcmp(path, "-") == 0 && isatty(STDOUT_FILENO);
@@ -90,6 +102,7 @@ static int run(const void *options, int argc, char **argv)
     struct sonde_measurement *m = NULL;
     struct sonde_diag diag = {0};
     char from[PATH_MAX];
+    signal(SIGXFSZ, SIG_IGN); /* a limit of files' sizes is an error of the write */
     if (o->to < 0)
         return sonde_say_usage(&sonde_command_export, "--to FORMAT is missing");
     if (sonde_find_measurement(argc ? argv[0] : NULL, NULL, from, &diag))
@@ -126,9 +139,9 @@ static const struct sonde_option options_table[] = {
      .choices = format_names, .help = "Output format."},
     {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "FILE",
      .offset = offsetof(struct export_options, output),
-     .help = "Output file; - is standard output. Default: next to DIR, with the format's extension."},
+     .help = "Output file, of otf2 and tau a folder; - is standard output. Default: next to DIR, with the format's extension."},
     {.name = "force", .letter = 'f', .type = SONDE_OPTION_FLAG, .offset = offsetof(struct export_options, force),
-     .help = "Overwrite an existing file."},
+     .help = "Overwrite an existing file, or the folder of an earlier export."},
     {.name = "quiet", .letter = 'q', .type = SONDE_OPTION_FLAG, .offset = offsetof(struct export_options, quiet),
      .help = "Do not print progress and the final line."},
     {.name = NULL},
@@ -153,6 +166,12 @@ const struct sonde_command sonde_command_export = {
                    "its operation, for https://ui.perfetto.dev and trace_processor.\n\n"
                    "json: everything, described by docs/schema/export.json.\n\n"
                    "csv: one row per operation.\n\n"
+                   "sqlite: everything, as a database with indices.\n\n"
+                   "chrome: the trace as JSON trace events, for Holistic Trace Analysis.\n\n"
+                   "otf2: the trace as an archive of OTF2, a folder, for Vampir and Scalasca.\n\n"
+                   "tau: profiles of threads and queues, a folder, for ParaProf.\n\n"
+                   "speedscope, pprof: profiles by call path with all that was counted.\n\n"
+                   "folded: device time by call path, for flame graph tools.\n\n"
                    "dot: the value flow graph of a run with --values, for Graphviz.",
     .options = options_table,
     .examples = examples,

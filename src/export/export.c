@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/model/rank.h"
 #include "base/text.h"
 
 /* clang-format off */
@@ -48,4 +49,72 @@ int sonde__export_needs_trace(const struct sonde_measurement *m, struct sonde_di
     else
         hint_report(m, diag);
     return code;
+}
+
+/* clang-format off */
+#define SONDE_EXPORT_VALUE_MAP(X)                                                 \
+    X(operations, "operations", "count",       "operations",             false) \
+    X(device_ns,  "device",     "nanoseconds", "device time",            false) \
+    X(bytes,      "bytes",      "bytes",       "bytes moved",            false) \
+    X(queue_ns,   "queue",      "nanoseconds", "queue delay",            false) \
+    X(api_calls,  "calls",      "count",       "API calls",              false) \
+    X(api_ns,     "host",       "nanoseconds", "host time in API calls", false) \
+    X(samples,    "samples",    "count",       "CPU samples",            true)  \
+    X(cpu_ns,     "cpu",        "nanoseconds", "CPU time",               true)  \
+    X(sleeps,     "waits",      "count",       "waits in the C library", false) \
+    X(slept_ns,   "waiting",    "nanoseconds", "time in waits of the C library", false)
+
+#define X(field, ...) static uint64_t of_##field(const struct sonde_metrics *m) { return m->field; }
+SONDE_EXPORT_VALUE_MAP(X)
+#undef X
+
+const struct sonde_export_value sonde_export_values[] = {
+#define X(field, name, unit, title, sampled) {name, unit, title, sampled, of_##field},
+    SONDE_EXPORT_VALUE_MAP(X)
+#undef X
+    {0},
+};
+/* clang-format on */
+
+int sonde__export_needs_profile(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_diag *diag)
+{
+    for (const struct sonde_export_value *v = sonde_export_values; v->name; v++)
+        if (v->of(&profile->nodes.items[0].total))
+            return 0;
+    sonde_diag_set(diag, SONDE_EEMPTY, m->path, "there are no operations, calls or samples in");
+    hint_report(m, diag);
+    return SONDE_EEMPTY;
+}
+
+int sonde__export_path(const struct sonde_profile *profile, uint32_t at, struct sonde_export_path *path)
+{
+    path->nodes.count = 0;
+    for (; at; at = profile->nodes.items[at].parent)
+        if (sonde_vector_push(&path->nodes, at))
+            return SONDE_ENOMEM;
+    for (size_t i = 0, k = path->nodes.count; i + 1 < k--; i++) {
+        const uint32_t swapped = path->nodes.items[i];
+        path->nodes.items[i] = path->nodes.items[k];
+        path->nodes.items[k] = swapped;
+    }
+    return 0;
+}
+
+int64_t sonde__export_shift_ns(const struct sonde_measurement *m, const struct sonde_process *p)
+{
+    const struct sonde_process *first = &m->processes[0];
+    size_t length = sonde_host_length(p->name);
+    bool same = length == sonde_host_length(first->name) && memcmp(p->name, first->name, length) == 0;
+    if (same || !p->header.wall_offset_ns || !first->header.wall_offset_ns)
+        return 0;
+    return (int64_t)(p->header.wall_offset_ns - first->header.wall_offset_ns);
+}
+
+int32_t sonde__export_pid(const struct sonde_measurement *m, uint32_t index)
+{
+    const uint32_t pid = m->processes[index].header.pid;
+    uint32_t same = 0;
+    for (uint32_t i = 0; i < index; i++)
+        same += m->processes[i].header.pid == pid;
+    return (int32_t)(((same & 0x1ff) << 22 | pid) & INT32_MAX);
 }

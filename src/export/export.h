@@ -13,6 +13,7 @@
 
 #include <sonde/error.h>
 
+#include "analyze/profile/profile.h"
 #include "base/progress.h"
 #include "format/reader.h"
 #include "out.h"
@@ -25,11 +26,19 @@ struct sonde_export_result {
     uint64_t without_times; /* of operations: no usable device times, so no duration */
 };
 
+enum sonde_export_form {
+    SONDE_EXPORT_STREAM, /* bytes, one after the other */
+    SONDE_EXPORT_FILE,   /* a file that a library writes by its name: sonde_out_path */
+    SONDE_EXPORT_FOLDER, /* the same, a folder */
+};
+
 struct sonde_export_format {
     const char *name;      /* as --to takes it */
     const char *extension; /* of the default file name, without the dot */
     const char *what;      /* one line for help */
     const char *open_with; /* what to do with the file, for the closing line */
+    enum sonde_export_form form;
+    const char *mark;      /* FOLDER: what each has within, by which it is known (out.h) */
     /* Write all of `m`; rows of the trace are the unit of `progress` (may be
      * NULL). 0; SONDE_EEMPTY when there is nothing this format can show;
      * SONDE_ENOMEM. Errors of `out` are found by its commit. */
@@ -41,6 +50,13 @@ struct sonde_export_format {
     X(perfetto)             \
     X(json)                 \
     X(csv)                  \
+    X(sqlite)               \
+    X(chrome)               \
+    X(otf2)                 \
+    X(tau)                  \
+    X(speedscope)           \
+    X(pprof)                \
+    X(folded)               \
     X(dot)
 
 #define X(name) extern const struct sonde_export_format sonde_export_##name;
@@ -54,5 +70,34 @@ const struct sonde_export_format *sonde_export_find(const char *name);
 
 /* For formats of operations: 0 when `m` holds a trace, else EEMPTY with what to do. */
 int sonde__export_needs_trace(const struct sonde_measurement *m, struct sonde_diag *diag);
+
+/* What profiles have of each context. */
+struct sonde_export_value {
+    const char *name, *unit; /* pprof's: "device", "nanoseconds"; "count", "bytes" */
+    const char *title;       /* "device time" */
+    bool sampled;            /* not known unless the CPU side was sampled */
+    uint64_t (*of)(const struct sonde_metrics *metrics);
+};
+extern const struct sonde_export_value sonde_export_values[]; /* until name NULL */
+
+static inline bool sonde_export_value_known(const struct sonde_export_value *value, const struct sonde_profile *profile)
+{
+    return !value->sampled || profile->sampled;
+}
+
+/* For formats of profiles: 0 when some context has some value, else EEMPTY. */
+int sonde__export_needs_profile(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_diag *diag);
+
+/* The frames that led to `at`, with it, outermost first, without the root; ready when zeroed, `nodes.items` are the caller's. 0 or ENOMEM. */
+struct sonde_export_path {
+    SONDE_VECTOR(uint32_t) nodes;
+};
+int sonde__export_path(const struct sonde_profile *profile, uint32_t at, struct sonde_export_path *path);
+
+/* What to add to the times of `p`: processes of one host share a clock, another host's is tied to that of the first process by the wall clocks. */
+int64_t sonde__export_shift_ns(const struct sonde_measurement *m, const struct sonde_process *p);
+/* The pid of process `index`. Viewers tell processes apart by pid: one that came before (another host, a container,
+ * re-use) gets a number beyond the kernel's (2^22). */
+int32_t sonde__export_pid(const struct sonde_measurement *m, uint32_t index);
 
 #endif

@@ -436,17 +436,9 @@ static void put_field_or_null(struct writer *w, const char *name, uint64_t value
     sonde_out_text(w->out, "null");
 }
 
-/* Names are mostly plain; the others go through jansson. */
 static void put_string(struct writer *w, const char *s)
 {
-    for (const char *c = s; *c; c++)
-        if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e || *c == '"' || *c == '\\') {
-            put_json(w, text(w, s));
-            return;
-        }
-    sonde_out_char(w->out, '"');
-    sonde_out_text(w->out, s);
-    sonde_out_char(w->out, '"');
+    sonde_out_json(w->out, s, &w->clean);
 }
 
 static void put_op(struct writer *w, const void *row)

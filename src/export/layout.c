@@ -1,12 +1,16 @@
-/* layout.c - see layout.h. The window is a binary heap of (start, order of
+/* layout.c - see layout.h. The window has the slices by (start, order of
  * arrival), so that slices with equal starts keep their order, the longer first
- * where they nest; the items lie still in slots.
+ * where they nest; the items lie still in slots. Most lanes come in order, or
+ * nearly so: then it is a ring, in which a slice moves up past a few others. One
+ * that is further out of order makes it a binary heap, until the lane ends.
  */
 #include "layout.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { NEARLY = 32 /* steps that a slice moves up in the ring */ };
 
 struct entry {
     uint64_t start_ns, end_ns, order;
@@ -20,7 +24,8 @@ struct sonde_layout {
     size_t item_bytes;
     char *items;
     struct entry heap[SONDE_LAYOUT_WINDOW];
-    uint32_t count;
+    bool heaped;             /* else `heap` is the ring, which begins at `head` */
+    uint32_t head, count;
     uint64_t order;
     uint64_t row_end[SONDE_LAYOUT_ROWS]; /* nesting: its last begin or end */
     uint64_t open[SONDE_LAYOUT_ROWS][SONDE_LAYOUT_DEPTH]; /* nesting: ends, outermost first */
@@ -87,6 +92,52 @@ static void sift_down(struct sonde_layout *layout, struct entry entry)
     layout->heap[at] = entry;
 }
 
+static struct entry *in_ring(struct sonde_layout *layout, uint32_t index)
+{
+    return &layout->heap[(layout->head + index) % SONDE_LAYOUT_WINDOW];
+}
+
+static void reverse(struct entry *entries, uint32_t count)
+{
+    for (uint32_t i = 0; i < count / 2; i++) {
+        const struct entry swapped = entries[i];
+        entries[i] = entries[count - 1 - i];
+        entries[count - 1 - i] = swapped;
+    }
+}
+
+/* Entries in order are a heap, once they are turned, in place, so that the first comes first. */
+static void make_heap(struct sonde_layout *layout)
+{
+    reverse(layout->heap, layout->head);
+    reverse(layout->heap + layout->head, SONDE_LAYOUT_WINDOW - layout->head);
+    reverse(layout->heap, SONDE_LAYOUT_WINDOW);
+    layout->head = 0;
+    layout->heaped = true;
+}
+
+static void insert(struct sonde_layout *layout, struct entry entry)
+{
+    uint32_t at = layout->count;
+    while (!layout->heaped && at && before(layout, &entry, in_ring(layout, at - 1))) {
+        if (layout->count - at == NEARLY) {
+            /* Put back what has moved. */
+            for (; at < layout->count; at++)
+                *in_ring(layout, at) = *in_ring(layout, at + 1);
+            make_heap(layout);
+            break;
+        }
+        *in_ring(layout, at) = *in_ring(layout, at - 1);
+        at--;
+    }
+    if (layout->heaped)
+        sift_up(layout, layout->count++, entry);
+    else {
+        *in_ring(layout, at) = entry;
+        layout->count++;
+    }
+}
+
 /* End what is open in a row up to a time. */
 static void close_until(struct sonde_layout *layout, uint32_t row, uint64_t until_ns)
 {
@@ -125,10 +176,12 @@ static uint32_t row_for(struct sonde_layout *layout, const struct entry *entry)
 /* Pass the first slice on; returns its slot, which is free now. */
 static uint32_t pop(struct sonde_layout *layout)
 {
-    struct entry first = layout->heap[0];
-    struct entry last = layout->heap[--layout->count];
-    if (layout->count)
-        sift_down(layout, last);
+    const struct entry first = layout->heap[layout->heaped ? 0 : layout->head];
+    layout->count--;
+    if (!layout->heaped)
+        layout->head = (layout->head + 1) % SONDE_LAYOUT_WINDOW;
+    else if (layout->count)
+        sift_down(layout, layout->heap[layout->count]);
     layout->fn(layout->user, row_for(layout, &first), layout->items + first.slot * layout->item_bytes);
     return first.slot;
 }
@@ -142,7 +195,7 @@ void sonde_layout_add(struct sonde_layout *layout, uint64_t start_ns, uint64_t e
 {
     uint32_t slot = layout->count < SONDE_LAYOUT_WINDOW ? layout->count : pop(layout);
     memcpy(layout->items + slot * layout->item_bytes, item, layout->item_bytes);
-    sift_up(layout, layout->count++, (struct entry){start_ns, end_ns, layout->order++, slot});
+    insert(layout, (struct entry){start_ns, end_ns, layout->order++, slot});
 }
 
 void sonde_layout_end(struct sonde_layout *layout)
@@ -151,7 +204,8 @@ void sonde_layout_end(struct sonde_layout *layout)
         pop(layout);
     for (uint32_t row = 0; layout->end && row < layout->rows; row++)
         close_until(layout, row, UINT64_MAX);
-    layout->rows = 0;
+    layout->rows = layout->head = 0;
+    layout->heaped = false;
     layout->order = 0;
     layout->end = NULL;
 }

@@ -150,6 +150,21 @@ const char *sonde_names_sleep(struct sonde_names *names, uint32_t at)
     return sonde_text_get(&names->scratch);
 }
 
+const char *sonde_names_frame(struct sonde_names *names, uint32_t at, bool place)
+{
+    const struct sonde_cct_node *node = &names->profile->nodes.items[at];
+    if (node->kind == SONDE_FRAME_OP)
+        return sonde_names_op(names, at, node->op);
+    if (node->kind == SONDE_FRAME_API)
+        return sonde_names_call(names, at);
+    names->scratch.length = 0;
+    if (place)
+        add_frame(&names->scratch, node);
+    else
+        add_function(&names->scratch, node);
+    return sonde_text_get(&names->scratch);
+}
+
 const char *sonde_names_callers(struct sonde_names *names, uint32_t at, uint32_t max)
 {
     uint32_t callers[CALLERS_MAX];

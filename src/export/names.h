@@ -43,6 +43,8 @@ const char *sonde_names_sleep(struct sonde_names *names, uint32_t at);
 /* "sleep", "lock" ... of enum sonde_sleep_kind; "unknown". */
 const char *sonde_sleep_text(uint32_t kind);
 
+/* One frame: "step()", with its place "step() heat.c:81"; an operation's or a call's name. As below. */
+const char *sonde_names_frame(struct sonde_names *names, uint32_t at, bool place);
 /* The user's frames that led to tree node `at`, innermost first, at most `max`:
  * "step() heat.c:81 ← main() heat.c:140". Valid until the next call of this or the next function. */
 const char *sonde_names_callers(struct sonde_names *names, uint32_t at, uint32_t max);

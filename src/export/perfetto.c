@@ -16,7 +16,6 @@
 #include "analyze/model/rank.h"
 #include "analyze/profile/object_model.h"
 #include "analyze/trace/trace.h"
-#include "base/utf8.h"
 #include "base/vector.h"
 #include "layout.h"
 #include "names.h"
@@ -554,17 +553,6 @@ static void write_ledger(struct writer *w)
 
 /* ---- the whole --------------------------------------------------------------------- */
 
-/* Processes of one host share a clock; another host's is tied to it by the wall clocks. */
-static int64_t shift_of(const struct sonde_measurement *m, const struct sonde_process *p)
-{
-    const struct sonde_process *first = &m->processes[0];
-    size_t length = sonde_host_length(p->name);
-    bool same = length == sonde_host_length(first->name) && memcmp(p->name, first->name, length) == 0;
-    if (same || !p->header.wall_offset_ns || !first->header.wall_offset_ns)
-        return 0;
-    return (int64_t)(p->header.wall_offset_ns - first->header.wall_offset_ns);
-}
-
 static void forget_texts(struct writer *w)
 {
     for (int i = 0; i < SONDE_WORK_TEXTS; i++)
@@ -587,7 +575,7 @@ static int write_process(struct writer *w, uint32_t index)
 {
     const struct sonde_process *p = &w->m->processes[index];
     w->tracks = (struct pf_tracks){.names = &w->names, .wire = &w->wire, .process = index};
-    w->shift_ns = shift_of(w->m, p);
+    w->shift_ns = sonde__export_shift_ns(w->m, p);
     if (!begin_texts(w))
         return SONDE_ENOMEM;
     pf_tracks_begin(&w->tracks);

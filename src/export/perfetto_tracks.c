@@ -6,6 +6,7 @@
 
 #include "analyze/model/rank.h"
 #include "base/utf8.h"
+#include "export.h"
 
 typedef Sonde__Perfetto__TrackDescriptor Track;
 
@@ -41,17 +42,6 @@ void pf_describe(struct pf_tracks *t, uint64_t uuid, uint64_t parent, const char
     track.child_ordering = SONDE__PERFETTO__TRACK_DESCRIPTOR__CHILD_TRACKS_ORDERING__ORDER_EXPLICIT;
     describe(t, uuid, parent, sonde_utf8_clean(name, &room), rank, &track);
     sonde_text_fini(&room);
-}
-
-/* Viewers tell processes apart by pid: a pid that came before (other host,
- * container, re-use) gets a number beyond the kernel's (2^22). */
-static int32_t unique_pid(const struct pf_tracks *t)
-{
-    uint32_t pid = process_of(t)->header.pid;
-    uint32_t same = 0;
-    for (uint32_t i = 0; i < t->process; i++)
-        same += t->names->measurement->processes[i].header.pid == pid;
-    return (int32_t)(((same & 0x1ff) << 22 | pid) & INT32_MAX);
 }
 
 static void describe_process(struct pf_tracks *t)
@@ -146,7 +136,7 @@ static void describe_devices(struct pf_tracks *t)
 
 void pf_tracks_begin(struct pf_tracks *t)
 {
-    t->pid = unique_pid(t);
+    t->pid = sonde__export_pid(t->names->measurement, t->process);
     describe_process(t);
     describe_devices(t);
     for (uint32_t lane = 1; lane < process_of(t)->lane_count; lane++)

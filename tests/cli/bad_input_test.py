@@ -137,7 +137,8 @@ class BadInput(cli.Case):
                 bad[at] ^= 1 << chance.randrange(8)
             with open(file_path, "wb") as file:
                 file.write(bad)
-            for command in (("export", path, "--to", chance.choice(["csv", "json", "perfetto"]), "-o", "-"),
+            to = chance.choice(["csv", "json", "perfetto", "sqlite", "chrome", "otf2", "tau", "speedscope", "pprof", "folded"])
+            for command in (("export", path, "--to", to, "-f", "-o", self.path("out." + to)),
                             ("report", path, chance.choice(["summary", "contexts", "lanes", "objects"]))):
                 self.survives(*command)
 

@@ -8,6 +8,7 @@ test skipped itself: what was not tested in full is never shown as passed.
 import difflib
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -31,12 +32,15 @@ NORMALIZE = [
 
 
 def run(*args, cwd=None, env=None, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=600, program=SONDE,
-        user=None):
-    """Runs `sonde ARGS`; text in and out. COLUMNS and TERM are fixed."""
+        user=None, most=None):
+    """Runs `sonde ARGS`; text in and out. COLUMNS and TERM are fixed. `most`: no file may become larger."""
+    if most is not None and SANITIZED == "thread":
+        raise unittest.SkipTest("the limit holds for ThreadSanitizer's own files, too")
+    limit = None if most is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
     full = {k: v for k, v in os.environ.items() if not k.startswith("SONDE_") or k == "SONDE_BUILD"}
     full.update({"COLUMNS": "100", "TERM": "dumb", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}, **(env or {}))
     done = subprocess.run([program, *map(str, args)], cwd=cwd, env=full, stdin=stdin, stdout=stdout,
-                          stderr=subprocess.PIPE, timeout=timeout, user=user)
+                          stderr=subprocess.PIPE, timeout=timeout, user=user, preexec_fn=limit)
     done.out = (done.stdout or b"").decode("utf-8", "replace")
     done.err = done.stderr.decode("utf-8", "replace")
     return done

@@ -2,12 +2,17 @@
 import collections
 import csv
 import io
+import glob
 import json
 import os
 import re
+import sqlite3
 import subprocess
 
 import cli
+import formats_test
+import otf2_test
+import tau_test
 
 try:
     import perfetto_check
@@ -46,10 +51,41 @@ class Real(cli.Case):
         self.assertEqual([(o["correlation"], o["start_ns"], o["end_ns"]) for o in document["operations"]],
                          [(int(r["correlation"]), int(r["start_ns"]), int(r["end_ns"])) for r in rows])
         self.assertEqual(sum(p["ledger"]["seen"] for p in document["processes"]), len(rows))
+        self.check_other_tools(path, rows, document)
         if not perfetto_check:
             self.skipTest(WHY)
         self.check_perfetto(path, rows, document)
         return rows
+
+    def check_other_tools(self, path, rows, document):
+        """One round trip: operation by operation where a format has them, else the sum."""
+        at = lambda name: self.path("other." + name)
+        for to in ("sqlite", "chrome", "otf2", "tau", "speedscope", "folded"):
+            self.ok("export", path, "--to", to, "-q", "-f", "-o", at(to))
+        operations = collections.Counter((r["name"], int(r["start_ns"]), int(r["end_ns"])) for r in rows)
+        total = sum(int(r["duration_ns"]) for r in rows)
+        db = sqlite3.connect(at("sqlite"))
+        self.assertEqual(collections.Counter(db.execute("SELECT name, start_ns, end_ns FROM named_operation")), operations)
+        self.assertEqual(db.execute("SELECT sum(device_ns) FROM context").fetchone()[0], total)
+        db.close()
+        with open(at("chrome"), encoding="utf-8") as file:
+            events = [e for e in json.load(file)["traceEvents"] if "stream" in e.get("args", {})]
+        start_ns = document["processes"][0]["start_ns"]
+        times = lambda e: (start_ns + round(e["ts"] * 1000), start_ns + round(e["ts"] * 1000) + round(e["dur"] * 1000))
+        self.assertEqual(collections.Counter(map(times, events)), collections.Counter((s, e) for _, s, e in operations.elements()))
+        with open(at("speedscope"), encoding="utf-8") as file:
+            self.assertEqual(sum(json.load(file)["profiles"][0]["weights"]), total)
+        with open(at("folded"), encoding="utf-8") as file:
+            self.assertEqual(sum(formats_test.folded(file.read()).values()), total)
+        files = [tau_test.File(name) for name in glob.glob(at("tau") + "/MULTI__TIME/profile.0.[1-9]*")]
+        self.assertEqual(round(1000 * sum(row[2] for file in files for row in file.flat.values())), total)
+        done = subprocess.run([otf2_test.PYTHON, os.path.join(cli.HERE, "otf2_check.py"), os.path.join(at("otf2"), "traces.otf2")], capture_output=True)
+        if b"No module named" in done.stderr:
+            self.skipTest("OTF2's Python reader (python3-otf2) is missing")
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        found = json.loads(done.stdout)
+        self.assertEqual(collections.Counter((name, begin, end) for at, name, begin, end, _, _ in found["slices"]
+                                             if found["locations"][at]["type"] == "GPU"), operations)
 
     def check_perfetto(self, path, rows, document):
         self.ok("export", path, "--to", "perfetto", "-o", self.path("t"), "-q")

@@ -186,3 +186,48 @@ def sampled(folder, name="sampled.sonde"):
     p.stop_ns = t + 50 * MS
     p.write(path)
     return path, p
+
+
+ODD_NAMES = (b"\xff\xfe broken", "<b onload=\"x\">&amp;</b>;'`", "a\x01\x1b[31m\tb\r\nc", "k" * 5000, "; 17", "100", " ", "\\", "\u202e µ \U0001f600")
+
+
+def odd_names(folder, name="odd_names.sonde"):
+    """A kernel, a function, a range and a mark of each odd name, one operation each. Returns (path, process)."""
+    path = os.path.join(folder, name)
+    live.write_manifest(path, ["odd"])
+    p = live.Process("alpha-4711-0", 4711)
+    gpu = p.device(ODD_NAMES[1])
+    main, queue = p.thread(4711), p.queue(gpu)
+    for i, odd in enumerate(ODD_NAMES):
+        at = p.start_ns + MS + 10000 * i
+        code = launch_stack(p, [p.frame(live.RANGE, name=odd), p.frame(live.PYTHON, p.python(odd, odd, i + 1))])
+        p.enqueue(main, queue, "clEnqueueNDRangeKernel", code, "kernel", at, at + 500, at + 1000, at + 2000 + i, name=odd)
+        p.range(main, odd, at - 100, at + 600, domain=odd)
+    p.stop_ns = p.start_ns + 10 * MS
+    p.write(path)
+    return path, p
+
+
+def cuda(folder, name="cuda.sonde"):
+    """A step of training as CUDA's runtime makes it: three kernels of two names on one stream and a collective on another, each launched
+    by cudaLaunchKernel and beginning 4 us after its call, a copy and a fill. Returns (path, process)."""
+    path = os.path.join(folder, name)
+    live.write_manifest(path, ["train"])
+    p = live.Process("alpha-4711-0", 4711)
+    gpu = p.device("Test GPU 9000")
+    main, compute, network = p.thread(4711), p.queue(gpu), p.queue(gpu)
+    code = launch_stack(p, [p.frame(live.PYTHON, p.python("train", "/home/user/main.py", 10))])
+    t = p.start_ns + MS
+
+    def call(at, api, queue, kind, kernel, duration, **more):
+        p.enqueue(main, queue, api, code, kind, at, at + 1000, at + 4000, at + 4000 + duration, name=kernel, **more)
+
+    call(t, "cudaMemcpyAsync", compute, "write", "", 8000, size=4096, work=p.work(source="pinned", target="device"))
+    call(t + 10000, "cudaMemsetAsync", compute, "fill", "", 500, size=64)
+    call(t + 20000, "cudaLaunchKernel", compute, "kernel", "gemm", 20000)
+    call(t + 50000, "cudaLaunchKernel", compute, "kernel", "gemm", 22000)
+    call(t + 55000, "cudaLaunchKernel", network, "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 30000)
+    call(t + 80000, "cudaLaunchKernel", compute, "kernel", "relu<float>", 1500)
+    p.stop_ns = t + 100000
+    p.write(path)
+    return path, p

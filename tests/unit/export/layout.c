@@ -130,6 +130,23 @@ static void nothing_overlaps_when_the_window_is_too_small(void **state)
     free(slices);
 }
 
+/* Nearly in order, then one that is far out of it, wherever the window's first slice lies then. */
+static void one_that_is_late_finds_its_place(void **state)
+{
+    (void)state;
+    for (uint32_t before = 1; before < 2 * SONDE_LAYOUT_WINDOW; before += 4099) {
+        const uint32_t count = before + 5000;
+        struct slice *slices = random_slices(count, before, 100, 90, 300);
+        const uint32_t back = before < 30000 ? before : 30000;
+        slices[before].start_ns = slices[before - back].start_ns + 50;
+        slices[before].end_ns = slices[before].start_ns + 1;
+        struct seen seen = run(slices, count);
+        assert_int_equal(seen.out_of_order, 0);
+        assert_int_equal(seen.rows, most_at_once(slices, count));
+        free(slices);
+    }
+}
+
 static void equal_starts_and_empty_slices_keep_their_order(void **state)
 {
     struct slice slices[] = {{10, 20, 0}, {20, 20, 1}, {20, 20, 2}, {20, 30, 3}, {30, 30, 4}};
@@ -286,6 +303,7 @@ int main(void)
         cmocka_unit_test(one_after_the_other_needs_one_row),
         cmocka_unit_test(overlaps_need_as_many_rows_as_there_are_at_once),
         cmocka_unit_test(nothing_overlaps_when_the_window_is_too_small),
+        cmocka_unit_test(one_that_is_late_finds_its_place),
         cmocka_unit_test(equal_starts_and_empty_slices_keep_their_order),
         cmocka_unit_test(more_at_once_than_rows_is_said),
         cmocka_unit_test(brackets_need_one_row),
