@@ -18,6 +18,7 @@ struct monitor {
     pthread_mutex_t lock; /* over all of it: the server's thread reads what the first one changes */
     struct sonde_watch *watch;
     struct sonde_openmetrics_own own;
+    double swept_s; /* when the folder was swept last */
     char said[1024]; /* the last message about programs that could not be read */
 };
 
@@ -54,7 +55,10 @@ static void look(struct monitor *m)
     const int code = sonde_watch_look(m->watch, &diag);
     m->own.look_s += seconds(CLOCK_MONOTONIC) - begin;
     pthread_mutex_unlock(&m->lock);
-    sonde_announced_sweep(m->watch->folder);
+    if (begin - m->swept_s >= 1) {
+        m->swept_s = begin;
+        sonde_announced_sweep(m->watch->folder);
+    }
     say_unread(m);
     if (code && strcmp(m->said, diag.where) != 0) { /* once, not at each look */
         snprintf(m->said, sizeof m->said, "%s", diag.where);
