@@ -23,6 +23,7 @@
 #include "base/nearest.h"
 #include "base/option.h"
 #include "base/progress.h"
+#include "base/vector.h"
 
 /* The commands, in the order in which help shows them. */
 #define SONDE_COMMAND_MAP(X) \
@@ -138,6 +139,12 @@ int sonde_say_unknown(const struct sonde_command *command, const struct sonde_ne
 int sonde_find_measurement(const char *given, const char *(*word)(size_t index), char path[PATH_MAX],
                            struct sonde_diag *diag);
 bool sonde_is_measurement(const char *path);
+
+/* The measurements of one side of a comparison: "A1,A2,A3", each found as above, none twice. 0, or a negative code with `diag`;
+ * fini in either case. */
+struct sonde_side { SONDE_VECTOR(char *) paths; };
+int sonde_side_find(const char *names, struct sonde_side *out, struct sonde_diag *diag);
+void sonde_side_fini(struct sonde_side *side);
 
 /* The path of one of Sonde's own files (installed.c): `name` is below the folder above that of the running binary, such as
  * "lib/sonde/libsonde-agent.so". 0; ENOTFOUND, also for a name that is not there, or EIO, with `diag`. */

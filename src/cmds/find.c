@@ -1,5 +1,6 @@
 /* find.c - which measurement the user means: the folder as it was typed, `heat` for heat.sonde,
- * and the newest of the current folder when none was named. docs/report.md, "Which measurement".
+ * and the newest of the current folder when none was named (docs/report.md, "Which measurement"); and the several
+ * of one side of a comparison (docs/diff.md).
  */
 #include "command.h"
 
@@ -131,4 +132,62 @@ int sonde_find_measurement(const char *given, const char *(*word)(size_t index),
     sonde_diag_errno(diag, ENOENT);
     suggest(given, word, diag);
     return SONDE_ENOTFOUND;
+}
+
+/* ---- one side of a comparison ------------------------------------------------------------------------ */
+
+enum { MOST_RUNS = 256 };
+
+/* The end of the first name; a measurement may have a comma in its name. */
+static size_t first_name(const char *names)
+{
+    const char *comma = strchr(names, ',');
+    return comma && !sonde_is_measurement(names) ? (size_t)(comma - names) : strlen(names);
+}
+
+static int refuse(struct sonde_diag *diag, const char *where, const char *why)
+{
+    sonde_diag_set(diag, SONDE_EINVALID, where, "cannot compare");
+    snprintf(diag->why, sizeof diag->why, "%s", why);
+    return SONDE_EINVALID;
+}
+
+static int add_run(struct sonde_side *side, const char *name, size_t length, struct sonde_diag *diag)
+{
+    char path[PATH_MAX], real[PATH_MAX], other[PATH_MAX];
+    char *given = strndup(name, length);
+    int rc = given ? sonde_find_measurement(given, NULL, path, diag) : sonde_diag_set(diag, SONDE_ENOMEM, NULL, "cannot compare");
+    free(given);
+    for (size_t i = 0; i < side->paths.count && !rc; i++)
+        if (realpath(path, real) && realpath(side->paths.items[i], other) && strcmp(real, other) == 0)
+            rc = refuse(diag, path, "a side names it twice, which would hide the noise between runs");
+    char *kept = rc ? NULL : strdup(path);
+    if (!rc && (!kept || sonde_vector_push(&side->paths, kept))) {
+        free(kept);
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, path, "cannot compare");
+    }
+    return rc;
+}
+
+int sonde_side_find(const char *names, struct sonde_side *out, struct sonde_diag *diag)
+{
+    int rc = 0;
+    for (const char *at = names; at && !rc;) {
+        const size_t length = first_name(at);
+        if (!length)
+            rc = refuse(diag, names, "there is an empty name in the list");
+        else if (out->paths.count == MOST_RUNS)
+            rc = refuse(diag, NULL, "a side has 256 measurements at most");
+        else
+            rc = add_run(out, at, length, diag);
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    return rc;
+}
+
+void sonde_side_fini(struct sonde_side *side)
+{
+    for (size_t i = 0; i < side->paths.count; i++)
+        free(side->paths.items[i]);
+    sonde_vector_fini(&side->paths);
 }

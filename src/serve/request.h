@@ -24,6 +24,7 @@ struct sonde_session {
     struct sonde_timeline *timeline;
     struct sonde_dependencies *dependencies;
     struct sonde_series *series;
+    struct sonde_comparison *comparison; /* NULL: there is nothing to compare with */
 };
 
 struct sonde_problem {         /* why a request has no answer */
@@ -62,7 +63,8 @@ struct sonde_request {
     X(overview)              \
     X(series)                \
     X(next)                  \
-    X(path)
+    X(path)                  \
+    X(diff)
 
 #define X(name) extern const struct sonde_request sonde_request_##name;
 SONDE_REQUEST_MAP(X)

@@ -6,6 +6,7 @@
 
 #include "analyze/answers/critical/critical.h"
 #include "base/nearest.h"
+#include "comparison.h"
 #include "problem.h"
 #include "request.h"
 #include "url.h"
@@ -51,6 +52,7 @@ void sonde_session_close(struct sonde_session *session)
 {
     if (!session)
         return;
+    sonde__comparison_destroy(session->comparison);
     sonde_dependencies_destroy(session->dependencies);
     sonde_timeline_destroy(session->timeline);
     sonde_blame_basis_destroy(session->query.blame_basis);

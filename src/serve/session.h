@@ -12,6 +12,7 @@
 #define SONDE_SERVE_SESSION_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <sonde/error.h>
 
@@ -23,6 +24,10 @@ struct sonde_session;
  * may be read for that, which takes a stack as of base/stack.h. 0, or a negative code with `diag`. */
 int sonde_session_open(const char *path, struct sonde_session **out, struct sonde_diag *diag);
 void sonde_session_close(struct sonde_session *session);
+
+/* Open also the measurements that it is compared with (at least one), of which the request `diff` speaks: before the first
+ * request, and once. A stack as above. 0, or a negative code with `diag`: the session is as before then. */
+int sonde_session_compare(struct sonde_session *session, const char *const *before, uint32_t count, struct sonde_diag *diag);
 
 /* What is open; it stays the session's. */
 struct sonde_measurement;

@@ -43,6 +43,7 @@ static const struct sonde_view_column row_columns[] = {
     {"kernel", NULL, SONDE_CELL_TEXT, 0, 0, "kernel, or kind of operation; null: host code"},
     {"kernel_before", NULL, SONDE_CELL_TEXT, 0, 0, "its name before, where that is another one"},
     {"match", NULL, SONDE_CELL_TEXT, 0, 0, "same, moved (other lines), renamed, new or gone"},
+    {"node", NULL, SONDE_CELL_ID, 0, 0, "call path in the first measurement of after, as root=#NUMBER takes it; null: it has none"},
     {"metric", NULL, SONDE_CELL_TEXT, 0, 0, "time, count, bytes, waiting, blame or cpu"},
     {"before", NULL, SONDE_CELL_FIGURE, 0, 0, "mean of the runs", OF_THE_METRIC},
     {"after", NULL, SONDE_CELL_FIGURE, 0, 0, "mean of the runs", OF_THE_METRIC},
@@ -211,6 +212,7 @@ static void row_cells(struct sonde_view_table *t, const struct sonde_diff_shown 
     const struct sonde_diff_effect *effect = &row->effect;
     names_cells(t, s, row);
     sonde_cell_text(t, sonde_diff_match_name(row->match));
+    sonde_cell_int(t, row->run[SONDE_DIFF_AFTER] == s->before_count, row->node[SONDE_DIFF_AFTER]);
     sonde_cell_text(t, sonde_diff_metric_name(row->metric));
     sonde_cell_figure(t, true, row->before);
     sonde_cell_figure(t, true, row->after);
@@ -600,6 +602,19 @@ static void say_noise(const struct sonde_diff_shown *s, struct sonde_view_data *
     if (!s->diff->by_runs)
         sonde_view_say(out, false, "with one run a side the noise between runs is unknown: intervals are from what varies within each; "
                                    "'sonde diff A1,A2,A3 B1,B2,B3' compares runs");
+}
+
+int sonde_diff_queries(const struct sonde_query *const *queries, uint32_t run_count, uint32_t before_count, struct sonde_diff *out,
+                       struct sonde_diag *diag)
+{
+    struct sonde_diff_run *runs = calloc(run_count, sizeof *runs);
+    for (uint32_t i = 0; runs && i < run_count; i++)
+        runs[i] = (struct sonde_diff_run){queries[i]->m, queries[i]->profile, &queries[i]->totals};
+    const struct sonde_diff_config config = {
+        .runs = runs, .run_count = run_count, .before_count = before_count, .begin = queries[0]->begin, .end = queries[0]->end};
+    const int rc = runs ? sonde_diff_compute(&config, out) : SONDE_ENOMEM;
+    free(runs);
+    return rc ? sonde_diag_set(diag, rc, NULL, "cannot compare the measurements") : 0;
 }
 
 int sonde_diff_fill(const struct sonde_diff_shown *shown, struct sonde_view_data *out, struct sonde_diag *diag)

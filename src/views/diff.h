@@ -18,6 +18,11 @@ struct sonde_diff_shown {            /* what is shown, and how */
     uint32_t limit;                  /* rows of a table for people; 0 = all */
 };
 
+/* Compare measurements; those before come first, and the first one's `begin` and `end` are around long work. 0, or a negative
+ * code with `diag`; sonde_diff_fini `out` in either case. In one thread (it starts others). */
+int sonde_diff_queries(const struct sonde_query *const *queries, uint32_t run_count, uint32_t before_count, struct sonde_diff *out,
+                       struct sonde_diag *diag);
+
 /* 0, or a negative code with `diag`; fini `out` in either case. */
 int sonde_diff_fill(const struct sonde_diff_shown *shown, struct sonde_view_data *out, struct sonde_diag *diag);
 

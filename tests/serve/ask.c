@@ -1,7 +1,7 @@
-/* ask.c - sonde-ask [-t THREADS] MEASUREMENT: answers the requests on standard input, for tests.
+/* ask.c - sonde-ask [-t THREADS] MEASUREMENT [BEFORE...]: answers the requests on standard input, for tests.
  *
  * A request is its length in decimal, a line end, and so many bytes. An answer, in the same order, is a line "STATUS TYPE LENGTH"
- * and so many bytes. With -t, so many threads ask at once.
+ * and so many bytes. With -t, so many threads ask at once. BEFORE: what it is compared with.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,12 +55,13 @@ static int answer_one(void *user, uint32_t task)
 
 int main(int argc, char **argv)
 {
-    const bool threads_given = argc == 4 && strcmp(argv[1], "-t") == 0;
+    const bool threads_given = argc >= 4 && strcmp(argv[1], "-t") == 0;
+    const int first = threads_given ? 3 : 1;
     struct sonde_text text = {0};
     struct sonde_diag diag = {0};
     struct work work = {0};
-    if (!threads_given && argc != 2) {
-        fputs("usage: sonde-ask [-t THREADS] MEASUREMENT < requests\n", stderr);
+    if (argc <= first) {
+        fputs("usage: sonde-ask [-t THREADS] MEASUREMENT [BEFORE...] < requests\n", stderr);
         return 2;
     }
     read_all(&text);
@@ -68,7 +69,10 @@ int main(int argc, char **argv)
         fputs("sonde-ask: these are no requests\n", stderr);
         return 2;
     }
-    if (sonde_session_open(argv[argc - 1], &work.session, &diag)) {
+    int rc = sonde_session_open(argv[first], &work.session, &diag);
+    if (!rc && argc > first + 1)
+        rc = sonde_session_compare(work.session, (const char *const *)&argv[first + 1], (uint32_t)(argc - first - 1), &diag);
+    if (rc) {
         fprintf(stderr, "sonde-ask: %s %s: %s\n", diag.what, diag.where, diag.why);
         return 1;
     }

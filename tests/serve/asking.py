@@ -32,12 +32,13 @@ class Answer:
         return json.loads(self.bytes.decode("utf-8"), parse_constant=none)
 
 
-def ask(program, path, requests, threads=None):
-    """The answers, in the order of the requests, which are text or bytes. `program`: sonde-ask, or words that begin a command like it."""
+def ask(program, path, requests, threads=None, before=()):
+    """The answers, in the order of the requests, which are text or bytes. `program`: sonde-ask, or words that begin a command like it.
+    `before`: measurements that it is compared with."""
     command = [program] if isinstance(program, str) else program
     encoded = [request if isinstance(request, bytes) else request.encode() for request in requests]
     text = b"".join(b"%d\n%s" % (len(request), request) for request in encoded)
-    done = subprocess.run([*command, *(["-t", str(threads)] if threads else []), path], input=text, capture_output=True, timeout=900, check=False)
+    done = subprocess.run([*command, *(["-t", str(threads)] if threads else []), path, *before], input=text, capture_output=True, timeout=900, check=False)
     if done.returncode or done.stderr:
         raise AssertionError(f"sonde-ask: status {done.returncode}: {done.stderr.decode(errors='replace')}")
     answers, at = [], 0

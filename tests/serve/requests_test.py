@@ -11,9 +11,10 @@ import unicodedata
 import urllib.parse
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+sys.path[:0] = [os.path.join(HERE, "..", name) for name in ("cli", "report")]
 import asking  # noqa: E402
 import cli  # noqa: E402
+import diff_model  # noqa: E402
 import live  # noqa: E402
 import scenes  # noqa: E402
 import zoo  # noqa: E402
@@ -518,6 +519,47 @@ class Requests(cli.Case):
         for a, b in pairs:
             one, other = self.ask(path, a, b)
             self.assertEqual((one.status, one.bytes), (200, other.bytes), (a, b))
+
+    # ---- a comparison ------------------------------------------------------------------------------------------------------
+
+    def runs(self, name, kernels, count):
+        paths = [self.path(f"{name}{i}.sonde") for i in range(count)]
+        for i, path in enumerate(paths):
+            diff_model.write(path, kernels, seed=len(name) + i, run_noise=.01)
+        return paths
+
+    def test_a_comparison_is_what_diff_prints(self):
+        slower = [diff_model.PLAIN[0].but(mean_us=150), *diff_model.PLAIN[1:3], diff_model.Kernel("extra", 7, line=70)]
+        before, (after,) = self.runs("a", diff_model.PLAIN, 3), self.runs("after", slower, 1)
+        for side in (before, before[:1], [after]):
+            printed = self.ok("diff", ",".join(side), after, "--json").out.encode()
+            # Whoever asks first, and whatever else is asked meanwhile.
+            for answer in self.ask(after, *["diff", "view/blame", "diff"] * 4, threads=6, before=side)[::3]:
+                self.assertEqual((answer.status, answer.type), (200, "application/json"), answer.bytes[:300])
+                self.assertEqual(answer.bytes, printed, asking.first_difference(answer.bytes, printed))
+        self.places_are_of_the_profile(after, before, {"stencil", "reduce", "scale", "extra"})
+
+    def places_are_of_the_profile(self, after, before, kernels):
+        """`node` of a row leads to the operations that the row counts, in the measurement that is open."""
+        answer, = self.ask(after, "diff", before=before)
+        rows = answer.json()["rows"]
+        self.assertTrue(all((row["node"] is None) == (row["match"] == "gone") for row in rows), rows)
+        seen = set()
+        for row in rows:
+            if row["metric"] == "time" and row["node"] is not None:
+                nodes = self.one(after, f"view/profile?root=%23{row['node']}&metric=gpu,ops")["rows"]
+                self.assertEqual((nodes[0]["node"], nodes[0]["name"]), (row["node"], row["kernel"]))
+                self.assertEqual(nodes[0]["exclusive"]["gpu"], row["after"])
+                seen.add(row["kernel"])
+        self.assertEqual(seen, kernels)
+
+    def test_without_another_measurement_there_is_no_comparison(self):
+        path = self.demo()
+        error = self.fails_with(path, "diff", 404)
+        self.assertEqual(error["what"], "there is no measurement to compare with")
+        self.assertIn(f"sonde view {path} --before BEFORE", error["hint"])
+        self.fails_with(path, "diff/a", 400)
+        self.fails_with(path, "diff?limit=1", 400)
 
     def test_any_bytes_have_an_answer(self):
         path = self.odd_names()

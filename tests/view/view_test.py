@@ -114,6 +114,22 @@ class View(serving.Case):
         for words in (["--port", "0"], ["--port", "65536"], ["--port", "x"], ["--port"], ["--browser"], ["a", "b"]):
             self.fails("view", *words, status=2)
 
+    def test_with_measurements_before(self):
+        after, one, other = (os.path.join("runs", name) for name in ("after.sonde", "one.sonde", "other.sonde"))
+        os.mkdir(self.path("runs"))
+        shutil.copytree(self.demo(), self.path(after))
+        for path in (one, other):
+            shutil.copytree(self.path(after), self.path(path))
+        server = self.serve(after, "--before", f"{one},{other}", cwd=self.folder)
+        answer = server.ask("diff")
+        self.assertEqual((answer.status, answer.body), (200, self.ok("diff", f"{one},{other}", after, "--json").out.encode()))
+        self.ends_well(server)
+        for before, said in ((f"{one},{one}", "twice"), (f"{one},", "empty name"), ("nothing-there", "nothing-there")):
+            self.assertEqual(self.fails("view", after, "--before", before, "--no-browser").err, self.fails("diff", before, after).err)
+            self.assertIn(said, self.fails("diff", before, after).err)
+        self.assertIn("do not go together", self.fails("view", after, "--before", one, "--html", "x.html", status=2).err)
+        self.assertFalse(os.path.exists(self.path("x.html")))
+
     # ---- who is answered ---------------------------------------------------------------------------------------------------
 
     def test_the_token(self):

@@ -4,7 +4,6 @@
  */
 #include "analyze/answers/diff/diff.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +16,7 @@
 #include "views/empty.h"
 #include "views/json.h"
 
-enum {
-    ROWS = 10,       /* of a table, unless asked for others */
-    MOST_RUNS = 256,
-};
+enum { ROWS = 10 }; /* of a table, unless asked for others */
 
 struct diff_options {
     int json, markdown, color, no_pager;
@@ -28,57 +24,13 @@ struct diff_options {
     const char *fail_above;
 };
 
-struct side { /* the measurements of the command line */
+struct sides { /* the measurements of the command line, those before first */
     struct sonde_query *queries;     /* [count] */
     const struct sonde_query **list; /* the same, as views read them */
     uint32_t count, before_count;
 };
 
 /* ---- the measurements ---------------------------------------------------------------------------- */
-
-/* "A1,A2,A3": the end of the first name; a measurement may have a comma in its name. */
-static size_t first_name(const char *names)
-{
-    const char *comma = strchr(names, ',');
-    return comma && !sonde_is_measurement(names) ? (size_t)(comma - names) : strlen(names);
-}
-
-static int add_path(struct side *s, const char *name, size_t length, struct sonde_diag *diag)
-{
-    char path[PATH_MAX], real[PATH_MAX], other[PATH_MAX];
-    char *given = strndup(name, length);
-    int rc = given ? sonde_find_measurement(given, NULL, path, diag) : sonde_diag_set(diag, SONDE_ENOMEM, NULL, "cannot compare");
-    free(given);
-    const bool after = s->before_count > 0;
-    for (uint32_t i = after ? s->before_count : 0; i < s->count && !rc; i++)
-        if (realpath(path, real) && realpath(s->queries[i].path, other) && strcmp(real, other) == 0) {
-            rc = sonde_diag_set(diag, SONDE_EINVALID, path, "cannot compare");
-            snprintf(diag->why, sizeof diag->why, "a side names it twice, which would hide the noise between runs");
-        }
-    if (!rc && !(s->queries[s->count].path = strdup(path)))
-        rc = sonde_diag_set(diag, SONDE_ENOMEM, path, "cannot compare");
-    s->count += !rc;
-    return rc;
-}
-
-static int add_side(struct side *s, const char *names, struct sonde_diag *diag)
-{
-    int rc = 0;
-    for (const char *at = names; at && !rc;) {
-        const size_t length = first_name(at);
-        if (!length) {
-            rc = sonde_diag_set(diag, SONDE_EINVALID, names, "cannot read the measurements");
-            snprintf(diag->why, sizeof diag->why, "there is an empty name in the list");
-        } else if (s->count == MOST_RUNS) {
-            rc = sonde_diag_set(diag, SONDE_EINVALID, NULL, "cannot compare");
-            snprintf(diag->why, sizeof diag->why, "more than %d measurements were named", MOST_RUNS);
-        } else {
-            rc = add_path(s, at, length, diag);
-        }
-        at = at[length] ? at + length + 1 : NULL;
-    }
-    return rc;
-}
 
 static int open_one(struct sonde_query *q, struct sonde_diag *diag)
 {
@@ -94,52 +46,43 @@ static int open_one(struct sonde_query *q, struct sonde_diag *diag)
     return rc;
 }
 
-static int open_all(struct side *s, char **names, struct sonde_diag *diag)
-{
-    s->queries = calloc(MOST_RUNS, sizeof *s->queries);
-    s->list = calloc(MOST_RUNS, sizeof *s->list);
-    int rc = s->queries && s->list ? add_side(s, names[0], diag) : sonde_diag_set(diag, SONDE_ENOMEM, NULL, "cannot compare");
-    s->before_count = s->count;
-    rc = rc ? rc : add_side(s, names[1], diag);
-    struct sonde_progress *progress = rc ? NULL : sonde_progress_begin("reading", false);
-    for (uint32_t i = 0; i < s->count && !rc; i++) {
-        s->list[i] = &s->queries[i];
-        rc = open_one(&s->queries[i], diag);
-    }
-    sonde_progress_end(progress);
-    return rc;
-}
-
-static void close_all(struct side *s)
-{
-    for (uint32_t i = 0; i < s->count; i++) {
-        free((void *)s->queries[i].path);
-        sonde_query_fini(&s->queries[i]);
-    }
-    free(s->queries);
-    free(s->list);
-}
-
 static struct sonde_progress *begin(const char *text)
 {
     return sonde_progress_begin(text, false);
 }
 
-static int compare(const struct side *s, struct sonde_diff *diff, struct sonde_diag *diag)
+static int open_all(struct sides *s, const struct sonde_side *before, const struct sonde_side *after, struct sonde_diag *diag)
 {
-    struct sonde_diff_run *runs = calloc(s->count, sizeof *runs);
-    for (uint32_t i = 0; runs && i < s->count; i++)
-        runs[i] = (struct sonde_diff_run){s->queries[i].m, s->queries[i].profile, &s->queries[i].totals};
-    const struct sonde_diff_config config = {
-        .runs = runs, .run_count = s->count, .before_count = s->before_count, .begin = begin, .end = sonde_progress_end};
-    const int rc = runs ? sonde_diff_compute(&config, diff) : SONDE_ENOMEM;
-    free(runs);
-    return rc ? sonde_diag_set(diag, rc, NULL, "cannot compare the measurements") : 0;
+    int rc = 0;
+    s->before_count = (uint32_t)before->paths.count;
+    s->count = s->before_count + (uint32_t)after->paths.count;
+    s->queries = calloc(s->count, sizeof *s->queries);
+    s->list = calloc(s->count, sizeof *s->list);
+    if (!s->queries || !s->list)
+        return sonde_diag_set(diag, SONDE_ENOMEM, NULL, "cannot compare");
+    struct sonde_progress *progress = sonde_progress_begin("reading", false);
+    for (uint32_t i = 0; i < s->count && !rc; i++) {
+        s->list[i] = &s->queries[i];
+        s->queries[i].path = i < s->before_count ? before->paths.items[i] : after->paths.items[i - s->before_count];
+        rc = open_one(&s->queries[i], diag);
+    }
+    sonde_progress_end(progress);
+    s->queries[0].begin = begin;
+    s->queries[0].end = sonde_progress_end;
+    return rc;
+}
+
+static void close_all(struct sides *s)
+{
+    for (uint32_t i = 0; s->queries && i < s->count; i++)
+        sonde_query_fini(&s->queries[i]);
+    free(s->queries);
+    free(s->list);
 }
 
 /* ---- the answer ------------------------------------------------------------------------------------ */
 
-static int print(const struct side *s, const struct sonde_diff *diff, const struct diff_options *o, struct sonde_diag *diag)
+static int print(const struct sides *s, const struct sonde_diff *diff, const struct diff_options *o, struct sonde_diag *diag)
 {
     const struct sonde_diff_shown shown = {.diff = diff, .queries = s->list, .run_count = s->count, .before_count = s->before_count, .limit = o->limit < 0 ? ROWS : (uint32_t)o->limit};
     struct sonde_view_data data = {0};
@@ -206,7 +149,8 @@ static int run(const void *options, int argc, char **argv)
 {
     const struct diff_options *o = options;
     const double percent = o->fail_above ? read_percent(o->fail_above) : 0;
-    struct side s = {0};
+    struct sonde_side before = {0}, after = {0};
+    struct sides s = {0};
     struct sonde_diff diff = {0};
     struct sonde_diag diag = {0};
     (void)argc;
@@ -215,12 +159,16 @@ static int run(const void *options, int argc, char **argv)
     if (o->json && o->markdown)
         return sonde_say_usage(&sonde_command_diff, "--json and --markdown do not go together");
     report_keep_memory();
-    int rc = open_all(&s, argv, &diag);
-    rc = rc ? rc : compare(&s, &diff, &diag);
+    int rc = sonde_side_find(argv[0], &before, &diag);
+    rc = rc ? rc : sonde_side_find(argv[1], &after, &diag);
+    rc = rc ? rc : open_all(&s, &before, &after, &diag);
+    rc = rc ? rc : sonde_diff_queries(s.list, s.count, s.before_count, &diff, &diag);
     rc = rc ? rc : print(&s, &diff, o, &diag);
     const int status = rc ? sonde_say_diag(&diag) : (o->fail_above ? judge(&diff, percent) : SONDE_EXIT_OK);
     sonde_diff_fini(&diff);
     close_all(&s);
+    sonde_side_fini(&before);
+    sonde_side_fini(&after);
     return status;
 }
 

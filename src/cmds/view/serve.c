@@ -17,6 +17,7 @@
 
 struct opening {
     const char *path;
+    const struct sonde_side *before;
     struct sonde_session *session;
     struct sonde_diag *diag;
 };
@@ -24,12 +25,16 @@ struct opening {
 static int open_session(void *user)
 {
     struct opening *opening = user;
-    return sonde_session_open(opening->path, &opening->session, opening->diag);
+    int code = sonde_session_open(opening->path, &opening->session, opening->diag);
+    if (!code && opening->before->paths.count)
+        code = sonde_session_compare(opening->session, (const char *const *)opening->before->paths.items,
+                                     (uint32_t)opening->before->paths.count, opening->diag);
+    return code;
 }
 
-static int open_measurement(const char *path, struct sonde_session **session, struct sonde_diag *diag)
+static int open_measurement(const char *path, const struct sonde_side *before, struct sonde_session **session, struct sonde_diag *diag)
 {
-    struct opening opening = {.path = path, .diag = diag};
+    struct opening opening = {.path = path, .before = before, .diag = diag};
     struct sonde_progress *progress = sonde_progress_begin("reading", false);
     const int code = sonde_stack_run(open_session, &opening); /* signals end us as ever, and we may be in the first thread */
     sonde_progress_end(progress);
@@ -96,11 +101,14 @@ int view_serve(const struct view_options *options, const char *path)
     struct view_server *server = NULL;
     struct view_assets assets = {0};
     struct sonde_session *session = NULL;
-    int code = view_server_listen((uint16_t)options->port, &server, &diag);
+    struct sonde_side before = {0};
+    int code = options->before ? sonde_side_find(options->before, &before, &diag) : 0;
+    if (!code)
+        code = view_server_listen((uint16_t)options->port, &server, &diag);
     if (!code && view_assets_load(&assets, &page))
         sonde_say_diag(&page);
     if (!code)
-        code = open_measurement(path, &session, &diag);
+        code = open_measurement(path, &before, &session, &diag);
     if (!code)
         code = serve(options, server, session, &assets, &diag);
     if (code)
@@ -109,5 +117,6 @@ int view_serve(const struct view_options *options, const char *path)
         _exit(sonde_output_finish(SONDE_EXIT_OK)); /* threads still read what would be given back */
     sonde_session_close(session);
     view_assets_fini(&assets);
+    sonde_side_fini(&before);
     return code ? SONDE_EXIT_FAILED : SONDE_EXIT_OK;
 }

@@ -20,11 +20,14 @@ static int run(const void *options, int argc, char **argv)
     const char *given = argc ? argv[0] : NULL;
     struct sonde_diag diag = {0};
     char path[PATH_MAX];
+    const struct view_options *o = options;
+    if (o->html && o->before)
+        return sonde_say_usage(&sonde_command_view, "--html and --before do not go together: the file holds one measurement");
     if (sonde_find_measurement(given, NULL, path, &diag))
         return sonde_say_diag(&diag);
     if (!given)
         sonde_say("%s is the newest measurement here", path);
-    return ((const struct view_options *)options)->html ? view_save(options, path) : view_serve(options, path);
+    return o->html ? view_save(o, path) : view_serve(o, path);
 }
 
 /* clang-format off */
@@ -34,6 +37,8 @@ static const struct sonde_option options_table[] = {
     {.name = "no-browser", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct view_options, no_browser),
      .help = "Print the address only. A browser is opened (by xdg-open) where standard error is a terminal and $DISPLAY or "
              "$WAYLAND_DISPLAY is set."},
+    {.name = "before", .type = SONDE_OPTION_STRING, .argument = "DIR[,DIR...]", .offset = offsetof(struct view_options, before),
+     .help = "Compare with these measurements, on the page Compare, as 'sonde diff' does."},
     {.name = "html", .type = SONDE_OPTION_STRING, .argument = "FILE", .offset = offsetof(struct view_options, html),
      .help = "Write one file that shows the measurement in any browser, without Sonde, and end."},
     {.name = "force", .letter = 'f', .type = SONDE_OPTION_FLAG, .offset = offsetof(struct view_options, force),
@@ -48,6 +53,7 @@ static const struct view_options defaults = {.html_limit = SONDE_HTML_LIMIT_BYTE
 
 static const struct sonde_example examples[] = {
     {"sonde view", "the newest measurement here"},
+    {"sonde view heat --before old1,old2,old3", "what got slower since then, side by side"},
     {"sonde view heat --html heat.html", "one file, to keep or to send"},
     {"sonde view heat --port 8080 --no-browser", "prints the address, for ssh -L 8080:127.0.0.1:8080"},
     {NULL, NULL},

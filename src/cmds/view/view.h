@@ -9,7 +9,8 @@ struct sonde_measurement;
 struct view_options {
     int64_t port; /* 0: a free one */
     int no_browser;
-    const char *html; /* NULL: a server */
+    const char *before; /* as `sonde diff` takes a side; NULL: nothing is compared */
+    const char *html;   /* NULL: a server */
     int force;
     uint64_t html_limit;
 };

@@ -37,7 +37,7 @@ export class Watch {
     });
     page.on("console", (message) => {
       if (message.type() !== "error" || (this.answersMayFail && /status of 40[04]/.test(message.text()))) return;
-      if (/status of 404/.test(message.text()) && /\/ask\/(source|view\/critical)\b/.test(message.location().url)) return; // the page says that there is none
+      if (/status of 404/.test(message.text()) && /\/ask\/(source|view\/critical|diff)\b/.test(message.location().url)) return; // the page says that there is none
       this.say(`console: ${message.text()} ${message.location().url}`);
     });
     page.on("request", (request) => {

@@ -38,6 +38,11 @@ def recorded(options):
     return record(options, "recorded.sonde", ["--values=all", "--", os.path.join(options.examples, "heat"), "96", "30"])
 
 
+def before(options):
+    """What `recorded` is compared with: it did less."""
+    return record(options, "before.sonde", ["--values=all", "--", os.path.join(options.examples, "heat"), "96", "20"])
+
+
 def cuda(options):
     if not options.replay or not os.path.exists(os.path.join(options.replay, "replay-play")):
         raise RuntimeError("built without CUDA")
@@ -67,6 +72,7 @@ def names(options):
 
 MADE = {
     "recorded": recorded,
+    "before": before,
     "cuda": cuda,
     "names": names,
     "sampled": lambda options: scenes.sampled(options.work)[0],

@@ -638,6 +638,36 @@ class Tour {
     this.nothingWrong("comm, by numbers");
   }
 
+  /** What `sonde diff` says, and bars of both sides on one scale. */
+  async compare(before) {
+    const diff = JSON.parse(spawnSync(options.sonde, ["diff", before, this.path, "--json"], { encoding: "utf8", maxBuffer: 1 << 30 }).stdout);
+    const main = this.page.locator("main");
+    await this.show("compare");
+    const text = await this.text(), at = text.indexOf(plain(diff.sentence));
+    check("compare: the sentence, below all warnings", at >= 0 && diff.warnings.every((warning) => text.indexOf(plain(warning)) >= 0 && text.indexOf(plain(warning)) < at), text.slice(0, 500));
+    const ledger = await main.locator(".compare-ledger tbody tr").evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    check("compare: what else differs", JSON.stringify(ledger) === JSON.stringify(diff.ledger.map((one) => [one.item, one.before ?? "-", one.after ?? "-"])), JSON.stringify(ledger));
+    for (const metric of ["time", "blame"]) {
+      await this.open(`${this.base}#/compare?metric=${metric}`);
+      const rows = diff.rows.filter((row) => row.metric === metric).sort((a, b) => b.delta - a.delta), most = Math.max(...rows.flatMap((row) => [row.before, row.after]));
+      const found = await main.locator(".sort-table tbody tr").evaluateAll((all) =>
+        all.map((row) => [...row.cells].map((cell) => ({ text: cell.textContent, bar: parseFloat(cell.querySelector(".part-length")?.style.width ?? "0") / 100 }))));
+      const first = metric === "time" ? 2 : 1; // only operations have a column for what they are
+      const wrong = rows.slice(0, 100).find((row, i) => {
+        const cells = found[i] ?? [], sides = cells.slice(first, first + 2);
+        return cells.at(-1)?.text !== (row.significant ? "significant" : row.significant === null ? "not tested" : "not significant") ||
+          ["before", "after"].some((side, k) => !isTime(sides[k]?.text, row[side]) || Math.abs(sides[k].bar - row[side] / most) > 1e-4);
+      });
+      check(`compare: ${metric}, what sonde diff --json has, on one scale`, rows.length > 0 && found.length === Math.min(rows.length, 100) && !wrong, `${JSON.stringify(wrong)}: ${found.length} rows of ${rows.length}: ${JSON.stringify(found.slice(0, 3))}`);
+    }
+    await this.show("compare");
+    await main.locator(".sort-table button.link").first().click();
+    await this.watch.settled();
+    const places = diff.rows.filter((row) => row.metric === "time" && row.node).sort((a, b) => b.delta - a.delta);
+    check("compare: a row opens its place in the profile", new RegExp(`^#/profile\\?.*\\bnode=${places[0]?.node}\\b`).test(new URL(this.page.url()).hash), this.page.url());
+    this.nothingWrong("compare, by numbers");
+  }
+
   /** What to run is said with the program's own command line. */
   async noValues() {
     await this.show("values");
@@ -718,8 +748,9 @@ function inOrder(words, cells) {
   return true;
 }
 
-async function tour(browser, axe, name, measurement) {
-  const place = await shown(options, measurement);
+/** `use` gets a tour of the page that was opened, with a measurement before where there is one. */
+async function opened(browser, axe, name, measurement, before, use) {
+  const place = await shown(options, measurement, before);
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true });
   try {
     const page = await context.newPage(), watch = new Watch(page, place.origin);
@@ -729,6 +760,15 @@ async function tour(browser, axe, name, measurement) {
     it.path = measurement;
     await it.open(place.url);
     it.nothingWrong("opened");
+    await use(it);
+  } finally {
+    await context.close();
+    place.close();
+  }
+}
+
+async function tour(browser, axe, name, measurement) {
+  await opened(browser, axe, name, measurement, null, async (it) => {
     await it.systemColours();
     const pages = await it.pages();
     for (const shown of pages) await it.visit(shown, THOROUGH.includes(name));
@@ -752,10 +792,15 @@ async function tour(browser, axe, name, measurement) {
     if (name === "sampled") await it.howSure();
     if (name === "recorded" || name === "cuda") await it.comm();
     if (name === "names") await names(it);
-  } finally {
-    await context.close();
-    place.close();
-  }
+  });
+}
+
+/** The page Compare, of two measurements. */
+async function comparison(browser, axe, name, measurement, before) {
+  await opened(browser, axe, `${name}-compared`, measurement, before, async (it) => {
+    await it.visit("compare", true);
+    await it.compare(before);
+  });
 }
 
 async function names(it) {
@@ -778,6 +823,7 @@ async function main() {
   const { browser, axe } = await openBrowser(options.packages);
   try {
     await tour(browser, axe, name, paths[name]);
+    if (name === "recorded" && !options.html) await comparison(browser, axe, name, paths[name], paths.before);
   } catch (error) {
     if (!/libmicrohttpd/.test(error.message)) throw error;
     console.log(`skipped: ${error.message}`);

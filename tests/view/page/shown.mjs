@@ -27,10 +27,10 @@ export function whyNot({ sonde, html }) {
   return null;
 }
 
-/** { url, origin, close }: `url` is opened first, `origin` is where the page may ask. */
-export async function shown({ sonde, html, work }, measurement) {
+/** { url, origin, close }: `url` is opened first, `origin` is where the page may ask. `before`: a measurement that it is compared with, behind a server. */
+export async function shown({ sonde, html, work }, measurement, before = null) {
   if (html) return oneFile(sonde, measurement, path.join(work, path.basename(measurement, ".sonde") + ".html"));
-  return behindServer(sonde, measurement);
+  return behindServer(sonde, measurement, before ? ["--before", before] : []);
 }
 
 function oneFile(sonde, measurement, file) {
@@ -40,8 +40,8 @@ function oneFile(sonde, measurement, file) {
   return { url, origin: url, close() {} };
 }
 
-async function behindServer(sonde, measurement) {
-  const server = spawn(sonde, ["view", measurement, "--no-browser"], { stdio: ["ignore", "pipe", "pipe"] });
+async function behindServer(sonde, measurement, more) {
+  const server = spawn(sonde, ["view", measurement, "--no-browser", ...more], { stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
   const url = await new Promise((resolve, reject) => {
     const listen = (piece) => {

@@ -44,6 +44,17 @@ export function kindColour(kind: string, theme: Theme): string {
   return (KINDS[kind] ?? KINDS.unknown!)[theme.dark ? 1 : 0];
 }
 
+/** Less and more of something, from -1 over 0 to 1, on one scale from blue over grey to vermilion, which people with any colour vision tell apart;
+ * null: a difference that may be none. */
+export function differenceColour(change: number | null, theme: Theme): string {
+  const ends = change !== null && change < 0 ? KINDS.busy! : KINDS.api_calls!, at = theme.dark ? 1 : 0;
+  const part = Math.abs(change ?? 0), mixed = [1, 3, 5].map((i) => {
+    const [grey, end] = [KINDS.off_cpu![at], ends[at]].map((colour) => parseInt(colour.slice(i, i + 2), 16)) as [number, number];
+    return Math.round(grey + (end - grey) * part).toString(16).padStart(2, "0");
+  });
+  return `#${mixed.join("")}`;
+}
+
 /** Of pictures that are saved. */
 export const LIGHT_INKS = { paper: "#ffffff", ink: "#1b1b1f", line: "#d9d9e0" };
 export const DARK_INKS = { paper: "#16161a", ink: "#e8e8ee", line: "#3a3a44" };

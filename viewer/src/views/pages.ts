@@ -1,6 +1,7 @@
 /* pages.ts - the pages of the viewer: one line each. A view of `sonde report` that has no page of its own is shown as the tables that it is. */
 import type { ComponentType } from "preact";
 import { CommPage } from "./comm/comm.jsx";
+import { ComparePage } from "./compare/compare.jsx";
 import { CriticalPage } from "./critical/critical.jsx";
 import { MemoryPage } from "./memory/memory.jsx";
 import { ProfilePage } from "./profile/profile.jsx";
@@ -31,4 +32,5 @@ export const PAGES: Page[] = [
   { name: "values", title: "Values", key: "6", component: ValuesPage },
   { name: "comm", title: "Communication", key: "7", component: CommPage, ranges: true },
   { name: "tables", title: "Tables", key: "8", component: ReportPage, ranges: true },
+  { name: "compare", title: "Compare", key: "9", component: ComparePage },
 ];
