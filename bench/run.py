@@ -10,7 +10,7 @@ ratio with the 95 % interval of the median (bootstrap over rounds).
 SONDE_BENCH_INTERCEPT may name a folder with the libOpenCL.so of
 opencl-intercept-layer; without it its rows are left out, and said so.
 """
-import argparse, json, os, random, re, shutil, statistics, subprocess, sys, tempfile, time
+import argparse, json, os, random, re, shutil, statistics, subprocess, sys, tempfile, time, urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -210,6 +210,28 @@ class Bench:
         values = self.paired({"nothing": lambda: float(run([calls, "1000000", "20"])), "light": lambda: float(run(light))})
         differences = [a - b for a, b in zip(values["light"], values["nothing"])]
         say("  --light, depth 20: from outside %.1f ns per call [%.1f, %.1f]" % (statistics.median(differences), *interval(differences)))
+
+    def monitor(self):
+        """CPU time of a look at eight programs that are there and rest, by the monitor's own count."""
+        folder, programs = f"{self.work}/watched", []
+        for _ in range(8):
+            programs.append(Server([self.sonde, "record", "--light", "-o", folder, "--", f"{self.build}/bench/bench-cpu"]))
+            programs[-1].block(1)
+        server = subprocess.Popen([self.sonde, "monitor", "--listen", "127.0.0.1:0", "--interval", "100ms", "--folder", folder],
+                                  stdout=subprocess.PIPE, text=True)
+        url, figures = server.stdout.readline().strip(), []
+        for _ in range(2 * self.rounds):
+            time.sleep(1)
+            with urllib.request.urlopen(url) as answer:
+                text = answer.read().decode()
+            figures.append([float(re.search(rf"^sonde_monitor_{name}_total (\S+)", text, re.M)[1]) for name in ("looks", "cpu_seconds")])
+        seen = len(set(re.findall(r'^sonde_agent_running\{process="([^"]*)"', text, re.M)))
+        for child in (server, *(program.child for program in programs)):
+            child.terminate()
+            child.wait()
+        each = [(after[1] - before[1]) / (after[0] - before[0]) * 1e3 for before, after in zip(figures, figures[1:])]
+        say(f"sonde monitor looks at {seen} programs: {statistics.median(each):.2f} ms of CPU time a look "
+            "[%.2f, %.2f]" % interval(each))
 
     # ---- real programs ----------------------------------------------------------------
 
@@ -422,7 +444,7 @@ def machine():
 
 
 def main():
-    sections = ["enqueue", "parts", "imitation", "samples", "own", "programs", "short", "lanes", "size", "analyze", "memory", "values", "viewer", "ranges", "library", "exports"]
+    sections = ["enqueue", "parts", "imitation", "samples", "own", "monitor", "programs", "short", "lanes", "size", "analyze", "memory", "values", "viewer", "ranges", "library", "exports"]
     parser = argparse.ArgumentParser(description="the figures of docs/performance.md")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--rounds", type=int, default=15)

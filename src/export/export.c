@@ -6,6 +6,7 @@
 
 #include "analyze/model/rank.h"
 #include "base/text.h"
+#include "names.h"
 
 /* clang-format off */
 const struct sonde_export_format *const sonde_export_formats[] = {
@@ -76,13 +77,21 @@ const struct sonde_export_value sonde_export_values[] = {
 };
 /* clang-format on */
 
-int sonde__export_needs_profile(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_diag *diag)
+int sonde__export_begin_profile(struct sonde_names *names, const struct sonde_measurement *m, struct sonde_export_result *result,
+                                struct sonde_diag *diag)
 {
+    const int rc = sonde_names_init(names, m, diag);
+    if (rc)
+        return rc;
+    const struct sonde_metrics *total = &names->profile->nodes.items[0].total;
+    result->operations = total->operations;
+    result->without_times = total->operations - total->timed;
     for (const struct sonde_export_value *v = sonde_export_values; v->name; v++)
-        if (v->of(&profile->nodes.items[0].total))
+        if (v->of(total))
             return 0;
     sonde_diag_set(diag, SONDE_EEMPTY, m->path, "there are no operations, calls or samples in");
     hint_report(m, diag);
+    sonde_names_fini(names);
     return SONDE_EEMPTY;
 }
 

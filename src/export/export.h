@@ -85,8 +85,10 @@ static inline bool sonde_export_value_known(const struct sonde_export_value *val
     return !value->sampled || profile->sampled;
 }
 
-/* For formats of profiles: 0 when some context has some value, else EEMPTY. */
-int sonde__export_needs_profile(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_diag *diag);
+/* For formats of profiles: the names, and the counts of `result`. 0, and names to be given back; EEMPTY when no context has any value; ENOMEM. */
+struct sonde_names;
+int sonde__export_begin_profile(struct sonde_names *names, const struct sonde_measurement *m, struct sonde_export_result *result,
+                                struct sonde_diag *diag);
 
 /* The frames that led to `at`, with it, outermost first, without the root; ready when zeroed, `nodes.items` are the caller's. 0 or ENOMEM. */
 struct sonde_export_path {

@@ -42,14 +42,11 @@ static int write_folded(const struct sonde_measurement *m, struct sonde_out *out
 {
     struct writer w = {.out = out};
     (void)progress;
-    int rc = sonde_names_init(&w.names, m, diag);
+    int rc = sonde__export_begin_profile(&w.names, m, result, diag);
     if (rc)
         return rc;
     const struct sonde_profile *profile = w.names.profile;
-    result->operations = profile->nodes.items[0].total.operations;
-    result->without_times = result->operations - profile->nodes.items[0].total.timed;
-    rc = sonde__export_needs_profile(m, profile, diag);
-    if (!rc && !profile->nodes.items[0].total.device_ns) {
+    if (!profile->nodes.items[0].total.device_ns) {
         rc = sonde_diag_set(diag, SONDE_EEMPTY, m->path, "there is no device time in");
         sonde_diag_hint(diag, "use --to speedscope or --to pprof, which have all that was counted");
     }

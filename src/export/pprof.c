@@ -230,20 +230,15 @@ static int write_pprof(const struct sonde_measurement *m, struct sonde_out *out,
 {
     struct writer w = {.out = out};
     (void)progress;
-    int rc = sonde_names_init(&w.names, m, diag);
+    int rc = sonde__export_begin_profile(&w.names, m, result, diag);
     if (rc)
         return rc;
-    result->operations = w.names.profile->nodes.items[0].total.operations;
-    result->without_times = result->operations - w.names.profile->nodes.items[0].total.timed;
-    rc = sonde__export_needs_profile(m, w.names.profile, diag);
-    if (!rc) {
-        w.nomem = deflateInit2(&w.zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16 /* gzip */, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK;
-        if (!w.nomem)
-            put_all(&w, m);
-        deflateEnd(&w.zip);
-        if (w.nomem)
-            rc = sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot export");
-    }
+    w.nomem = deflateInit2(&w.zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16 /* gzip */, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK;
+    if (!w.nomem)
+        put_all(&w, m);
+    deflateEnd(&w.zip);
+    if (w.nomem)
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot export");
     sonde_vector_fini(&w.stack);
     sonde_vector_fini(&w.packed);
     sonde_vector_fini(&w.location_of);

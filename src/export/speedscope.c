@@ -120,13 +120,10 @@ static int write_speedscope(const struct sonde_measurement *m, struct sonde_out 
 {
     struct writer w = {.out = out};
     (void)progress;
-    int rc = sonde_names_init(&w.names, m, diag);
+    int rc = sonde__export_begin_profile(&w.names, m, result, diag);
     if (rc)
         return rc;
-    result->operations = w.names.profile->nodes.items[0].total.operations;
-    result->without_times = result->operations - w.names.profile->nodes.items[0].total.timed;
-    rc = sonde__export_needs_profile(m, w.names.profile, diag);
-    if (!rc && put_all(&w, sonde_path_base(m->path)))
+    if (put_all(&w, sonde_path_base(m->path)))
         rc = sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot export");
     sonde_vector_fini(&w.path.nodes);
     sonde_vector_fini(&w.frame_of);

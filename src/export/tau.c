@@ -395,19 +395,14 @@ static int write_tau(const struct sonde_measurement *m, struct sonde_out *out, s
 {
     struct writer w = {.m = m, .out = out, .result = result, .ranked = are_ranked(m)};
     (void)progress;
-    int rc = sonde_names_init(&w.names, m, diag);
+    int rc = sonde__export_begin_profile(&w.names, m, result, diag);
     if (rc)
         return rc;
-    result->operations = w.names.profile->nodes.items[0].total.operations;
-    result->without_times = result->operations - w.names.profile->nodes.items[0].total.timed;
-    rc = sonde__export_needs_profile(m, w.names.profile, diag);
-    if (!rc) {
-        w.nomem = !make_room(&w);
-        for (; w.process < m->process_count && !w.nomem && !sonde_out_failed(out); w.process++)
-            write_process(&w);
-        if (w.nomem)
-            rc = sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot export");
-    }
+    w.nomem = !make_room(&w);
+    for (; w.process < m->process_count && !w.nomem && !sonde_out_failed(out); w.process++)
+        write_process(&w);
+    if (w.nomem)
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot export");
     free(w.own);
     free(w.all);
     free(w.below);

@@ -86,31 +86,36 @@ bool sonde_announced_lives(const char *path)
     return asked && lock.l_type != F_UNLCK;
 }
 
-bool sonde_announced_began(const char *path)
-{
-    uint64_t magic = 0; /* written last */
-    const int fd = open_live(path);
-    const bool read = fd >= 0 && pread(fd, &magic, sizeof magic, offsetof(struct sonde_live_header, magic)) == (ssize_t)sizeof magic;
-    if (fd >= 0)
-        close(fd);
-    return read && magic;
-}
-
 static uint64_t nanoseconds(const struct timespec *t)
 {
     return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
 }
 
+/* False before its last word, the magic number, and of what is none. */
+static bool read_header(const char *path, struct sonde_live_header *header)
+{
+    const int fd = open_live(path);
+    const bool begun = fd >= 0 && pread(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header && header->magic;
+    if (fd >= 0)
+        close(fd);
+    return begun;
+}
+
+uint64_t sonde_announced_start_ns(const char *path)
+{
+    struct sonde_live_header header;
+    if (!read_header(path, &header))
+        return 0;
+    return header.start_ns ? header.start_ns : 1; /* damaged, perhaps: who opens it will say so */
+}
+
 /* For how long has a program's monitor thread written nothing? Before its first word: how old is the folder? */
 static uint64_t quiet_ns(const char *path)
 {
-    struct sonde_live_header header = {0};
+    struct sonde_live_header header;
     struct timespec now;
     struct stat st;
-    const int fd = open_live(path);
-    const bool begun = fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header && header.magic == SONDE_LIVE_MAGIC;
-    if (fd >= 0)
-        close(fd);
+    const bool begun = read_header(path, &header) && header.magic == SONDE_LIVE_MAGIC;
     if (!begun && stat(path, &st) != 0)
         return 0;
     clock_gettime(begun ? CLOCK_MONOTONIC_RAW : CLOCK_REALTIME, &now);

@@ -31,8 +31,9 @@ int sonde_announced_each(const char *folder, int (*fn)(void *user, const char *p
 /* Does the program of this folder live? */
 bool sonde_announced_lives(const char *path);
 
-/* Is anything in its mapping yet? */
-bool sonde_announced_began(const char *path);
+/* When it began, on CLOCK_MONOTONIC_RAW, which tells it from another one whose folder had the same name; 0: its mapping is not begun,
+ * or cannot be read. */
+uint64_t sonde_announced_start_ns(const char *path);
 
 /* Remove what programs left that ended more than SONDE_ANNOUNCED_KEEP_NS ago. */
 void sonde_announced_sweep(const char *folder);

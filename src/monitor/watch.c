@@ -164,6 +164,7 @@ static void read_header(struct reading *r, bool lives)
     to->rank = (int32_t)h->rank - 1;
     to->state = lives ? SONDE_WATCH_RUNNING : h->state == SONDE_PROCESS_RUNNING ? SONDE_WATCH_KILLED
                                                                                 : SONDE_WATCH_EXITED;
+    to->start_ns = h->start_ns;
     to->start_s = (double)(h->start_ns + h->wall_offset_ns) / 1e9;
     to->seen = h->ledger.seen;
     to->unmatched = h->ledger.unmatched;
@@ -234,9 +235,14 @@ static int look_at(void *user, const char *path, const char *name)
     struct sonde_measurement *m;
     struct sonde_diag why = {0};
     const bool lives = sonde_announced_lives(path); /* first: then what is read of one that does not is whole */
-    if (known && known->ended_ns)
+    const uint64_t start_ns = sonde_announced_start_ns(path);
+    if (known && known->ended_ns && (!start_ns || start_ns == known->start_ns))
         return take_over(look, known);
-    if (!known && !sonde_announced_began(path))
+    if (known && known->ended_ns) { /* another one: in a container numbers come again soon */
+        free_process(known);
+        known = NULL;
+    }
+    if (!known && !start_ns)
         return 0;
     const int code = sonde_measurement_open(path, &m, &why);
     if (code == SONDE_ENOMEM)
@@ -260,17 +266,17 @@ static int look_at(void *user, const char *path, const char *name)
     return status ? sonde_diag_set(look->diag, status, path, "cannot look at") : 0;
 }
 
-/* Those whose folders are gone. */
-static int keep_ended(struct look *look)
+/* Those whose folders are gone; or, where not all `seen` were gone through, were not met. */
+static int keep_others(struct look *look, bool seen)
 {
     const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     for (size_t i = 0; i < look->watch->process_count; i++) {
         struct sonde_watch_process *p = &look->watch->processes[i];
-        if (p->name && !p->ended_ns) { /* removed before it was seen to end */
+        if (seen && p->name && !p->ended_ns) { /* removed before it was seen to end */
             p->ended_ns = now_ns;
             p->state = SONDE_WATCH_EXITED;
         }
-        if (p->name && now_ns - p->ended_ns < SONDE_WATCH_KEEP_NS && take_over(look, p))
+        if (p->name && (!p->ended_ns || now_ns - p->ended_ns < SONDE_WATCH_KEEP_NS) && take_over(look, p))
             return SONDE_ENOMEM;
     }
     return 0;
@@ -287,8 +293,7 @@ static int by_start(const void *a, const void *b)
 int sonde_watch_look(struct sonde_watch *watch, struct sonde_diag *diag)
 {
     struct look look = {.watch = watch, .diag = diag};
-    int status = sonde_announced_each(watch->folder, look_at, &look, diag);
-    const int kept = keep_ended(&look);
+    const int status = sonde_announced_each(watch->folder, look_at, &look, diag), kept = keep_others(&look, !status);
     for (size_t i = 0; i < watch->process_count; i++)
         free_process(&watch->processes[i]);
     free(watch->processes);

@@ -60,6 +60,7 @@ struct sonde_watch_process {
     int32_t rank;        /* -1: in no parallel job */
     enum sonde_watch_state state;
     double start_s;      /* since 1970 */
+    uint64_t start_ns;   /* CLOCK_MONOTONIC_RAW */
     uint64_t seen, dropped, unmatched; /* operations: enqueued; of those not counted, by want of memory; without an end */
     uint64_t overhead_ns;              /* Sonde's, on the program's threads */
     uint64_t ended_ns;   /* CLOCK_MONOTONIC when that was seen; 0: it runs */

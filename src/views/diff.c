@@ -10,6 +10,8 @@
 #include "base/number.h"
 #include "names.h"
 
+#define WORTH_NAMING .005 /* of the run, or the steps: a change that the first sentence names the place of */
+
 enum { FRAMES_JSON = 8,
        FRAMES_SHOWN = 2 };
 
@@ -495,7 +497,7 @@ static void add_sentence(struct sonde_text *out, const struct sonde_diff_shown *
     add_verdict(out, diff);
     if (diff->common == 0)
         return;
-    if (place && base > 0) {
+    if (place && base > 0 && fabs(delta / base) >= WORTH_NAMING) {
         sonde_text_add(out, "; ");
         add_percent(out, 1 + delta / base);
         sonde_text_add(out, steps ? " of the steps is device time of " : " of it is device time of ");

@@ -123,6 +123,24 @@ class Figures(cli.Case):
         self.assertEqual(sum(of(found, "sonde_agent_operations_total", "device", "kind", "kernel").values()), sum(map(len, did.values())))
         self.assertEqual(of(found, "sonde_agent_running"), {(): 0})
 
+    def test_another_program_of_the_same_name(self):
+        """As in a container that starts again: whether it still runs or has ended, its figures count."""
+        for state in (1, 2):
+            first, _ = self.program(launches=2)
+            first.write(self.announced)
+            with Monitor(self.announced) as monitor:
+                monitor.looked()
+                shutil.rmtree(os.path.join(self.announced, first.name))
+                monitor.looked()
+                second, did = self.program(launches=5, state=state)
+                second.write(self.announced)
+                held = monitoring.lock(os.path.join(self.announced, second.name)) if state == 1 else None
+                found = samples(monitor.looked())
+            self.assertEqual(sum(of(found, "sonde_agent_operations_total", "device", "kind", "kernel").values()), sum(map(len, did.values())))
+            shutil.rmtree(os.path.join(self.announced, second.name))
+            if held:
+                held.close()
+
     def test_what_cannot_be_read_is_counted_and_hides_nothing(self):
         good, did = self.program("host-1-1", 1)
         good.write(self.announced)
@@ -238,13 +256,16 @@ class Figures(cli.Case):
             self.assertNotIn("sonde_agent_operations_total", samples(monitor.looked()))
 
     def test_the_folder_goes_and_comes(self):
-        self.program()[0].write(self.announced)
-        with Monitor(self.announced) as monitor:
+        p, _ = self.program(state=1)
+        p.write(self.announced)
+        with monitoring.lock(os.path.join(self.announced, p.name)), Monitor(self.announced) as monitor:
             monitor.looked()
             os.rename(self.announced, self.path("away"))
-            samples(monitor.looked())
+            self.assertEqual(of(samples(monitor.looked()), "sonde_agent_running"), {(): 1})  # nobody says that it has ended
             os.rename(self.path("away"), self.announced)
-            self.assertTrue(samples(monitor.looked())["sonde_agent_operations_total"])
+            found = samples(monitor.looked())
+            self.assertTrue(found["sonde_agent_operations_total"])
+            self.assertEqual(of(found, "sonde_agent_running"), {(): 1})
             self.assertEqual(monitor.stop(), 0)
             self.assertLess(monitor.said.count("\n"), 4)
 

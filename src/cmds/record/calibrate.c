@@ -14,18 +14,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/student.h"
 #include "cmds/command.h"
 #include "format/folder.h"
-
-/* Two-sided 95 % quantile of Student's t. Beyond the table: within 0.5 %. */
-static double student_t(int64_t degrees)
-{
-    static const double table[] = {
-        0, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-        2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
-    int64_t known = (int64_t)(sizeof table / sizeof *table);
-    return degrees < known ? table[degrees] : 1.960 + 2.4 / (double)degrees;
-}
 
 static double run_ns(const struct record_result *r)
 {
@@ -109,7 +100,7 @@ int record_calibrate(const struct record_options *options, struct record_paths *
 
     double n = (double)options->pairs, mean = sum / n;
     double deviation = sqrt(fmax(0, squares - n * mean * mean) / (n - 1));
-    double half = student_t(options->pairs - 1) * deviation / sqrt(n);
+    double half = sonde_student_limit(n - 1, .95) * deviation / sqrt(n);
     double ratio = exp(mean), low = exp(mean - half), high = exp(mean + half);
     sonde_say("the program takes %.3f times as long under Sonde (95 %% confidence: %.3f to %.3f, %lld pairs)%s%s",
               ratio, low, high, (long long)options->pairs, c.have_measurement ? "; " : "",

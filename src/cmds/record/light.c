@@ -1,10 +1,6 @@
 /* light.c - `sonde record --light`: no measurement and no parent; the program is ours, announced to whoever looks. */
 #include "record.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "cmds/command.h"
 #include "monitor/announced.h"
 
@@ -21,12 +17,8 @@ int record_light(const struct record_options *options, struct record_paths *path
         sonde_say("out of memory");
         return RECORD_EXIT_FAILED;
     }
-    const int why = record_exec(paths->program, argv, environment);
+    const int status = record_exec_failed(paths->program, record_exec(paths->program, argv, environment), &diag);
     record_environment_free(environment);
-    sonde_diag_set(&diag, SONDE_EINVALID, paths->program, "cannot run");
-    sonde_diag_errno(&diag, why);
-    if (why == ENOENT)
-        sonde_diag_hint(&diag, "its interpreter does not exist");
     sonde_say_diag(&diag);
-    return why == ENOENT ? RECORD_EXIT_NOT_FOUND : RECORD_EXIT_NOT_EXECUTABLE;
+    return status;
 }

@@ -159,7 +159,7 @@ int record_once(const struct record_options *o, struct record_paths *paths, int 
     if (record_manifest_write(manifest, paths->output, &diag) != SONDE_OK)
         goto discard;
     if (record_run(paths->program, argv, environment, result, &diag) != SONDE_OK) {
-        status = result->exec_errno == ENOENT ? RECORD_EXIT_NOT_FOUND : RECORD_EXIT_NOT_EXECUTABLE;
+        status = result->exec_status;
         goto discard;
     }
     status = 0;

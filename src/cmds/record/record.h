@@ -77,7 +77,7 @@ struct record_times {
 
 struct record_result {
     int wait_status;         /* as waitpid returned it */
-    int exec_errno;          /* the program could not be started */
+    int exec_status;         /* the program could not be started: record's exit status */
     struct record_times start, end;
 };
 
@@ -150,6 +150,8 @@ int record_run(const char *path, char **argv, char **environment,
 
 /* Become the program, as a shell would. Returns errno: it cannot be executed. */
 int record_exec(const char *path, char **argv, char **environment);
+/* What to say of that errno, and the exit status. */
+int record_exec_failed(const char *path, int why, struct sonde_diag *diag);
 
 /* Become a program that announces itself (monitor/announced.h). Returns the exit status, after a message, where that cannot be. */
 int record_light(const struct record_options *options, struct record_paths *paths, char **argv);

@@ -99,6 +99,15 @@ int record_exec(const char *path, char **argv, char **environment)
     return why;
 }
 
+int record_exec_failed(const char *path, int why, struct sonde_diag *diag)
+{
+    sonde_diag_set(diag, SONDE_EINVALID, path, "cannot run");
+    sonde_diag_errno(diag, why);
+    if (why == ENOENT)
+        sonde_diag_hint(diag, "its interpreter does not exist");
+    return why == ENOENT ? RECORD_EXIT_NOT_FOUND : RECORD_EXIT_NOT_EXECUTABLE;
+}
+
 static _Noreturn void become_program(const struct start *s)
 {
     sigaction(SIGCHLD, &s->child, NULL);
@@ -295,7 +304,8 @@ int record_run(const char *path, char **argv, char **environment,
 
     *result = (struct record_result){0};
     record_now(&result->start);
-    pid_t pid = start_program(&start, &result->exec_errno);
+    int why = 0;
+    pid_t pid = start_program(&start, &why);
     if (pid > 0)
         result->wait_status = wait_for_end(pid, &all);
     record_now(&result->end);
@@ -303,11 +313,6 @@ int record_run(const char *path, char **argv, char **environment,
     drain_signals(&all);
     sigaction(SIGCHLD, &start.child, NULL);
     sigprocmask(SIG_SETMASK, &start.mask, NULL);
-    if (pid > 0)
-        return SONDE_OK;
-    sonde_diag_set(diag, SONDE_EINVALID, path, "cannot run");
-    sonde_diag_errno(diag, result->exec_errno);
-    if (result->exec_errno == ENOENT)
-        sonde_diag_hint(diag, "its interpreter does not exist");
-    return SONDE_EINVALID;
+    result->exec_status = pid > 0 ? 0 : record_exec_failed(path, why, diag);
+    return pid > 0 ? SONDE_OK : SONDE_EINVALID;
 }

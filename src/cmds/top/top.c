@@ -1,4 +1,7 @@
-/* top.c - `sonde top`: what announced programs do on their devices now, on the terminal or as JSON. */
+/* top.c - `sonde top`: what announced programs do on their devices now, on the terminal or as JSON.
+ *
+ * The tables are laid out as those of `sonde report`, and drawn anew by two escape sequences; nothing is typed, so that needs no ncurses.
+ */
 #include "top.h"
 
 #include <signal.h>

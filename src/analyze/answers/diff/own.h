@@ -11,10 +11,6 @@ const char *sonde__diff_text(struct sonde_diff *out, const char *text);
 
 /* ---- tests (test.c) ------------------------------------------------------------------------ */
 
-/* Two-sided tail of Student's t, and the t that SONDE_DIFF_CONFIDENCE of it lie within; `freedom` > 0. */
-double sonde__student_tail(double t, double freedom);
-double sonde__student_limit(double freedom);
-
 /* Of the difference of two means, from a figure of each run, those before first. `measured` is the difference as it was
  * measured, of which the figures may leave out what is unusual: that widens the interval and makes nothing significant.
  * Unknown with one run on each side. */

@@ -6,67 +6,11 @@
  * since neighbours are alike (the method of batch means, Conway, Management Science 10, 1963). Many rows:
  * Benjamini and Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc. B 57 (1995).
  */
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/student.h"
 #include "own.h"
-
-/* ---- Student's t --------------------------------------------------------------------------- */
-
-/* The continued fraction of the incomplete beta function, DLMF 8.17.22, by Lentz's method. */
-static double beta_fraction(double a, double b, double x)
-{
-    double c = 1, d = 1 - (a + b) * x / (a + 1), h;
-    d = 1 / (fabs(d) < DBL_MIN ? DBL_MIN : d);
-    h = d;
-    for (int m = 1; m <= 1000; m++) {
-        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-        d = 1 + even * d;
-        d = 1 / (fabs(d) < DBL_MIN ? DBL_MIN : d);
-        c = 1 + even / c;
-        c = fabs(c) < DBL_MIN ? DBL_MIN : c;
-        h *= d * c;
-        d = 1 + odd * d;
-        d = 1 / (fabs(d) < DBL_MIN ? DBL_MIN : d);
-        c = 1 + odd / c;
-        c = fabs(c) < DBL_MIN ? DBL_MIN : c;
-        h *= d * c;
-        if (fabs(d * c - 1) < 1e-14)
-            break;
-    }
-    return h;
-}
-
-/* Regularized incomplete beta function. */
-static double beta(double a, double b, double x)
-{
-    if (x <= 0 || x >= 1)
-        return x <= 0 ? 0 : 1;
-    const double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
-    return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a : 1 - front * beta_fraction(b, a, 1 - x) / b;
-}
-
-double sonde__student_tail(double t, double freedom)
-{
-    return isfinite(t) ? beta(freedom / 2, .5, freedom / (freedom + t * t)) : 0;
-}
-
-double sonde__student_limit(double freedom)
-{
-    double low = 0, high = 1;
-    while (sonde__student_tail(high, freedom) > 1 - SONDE_DIFF_CONFIDENCE && high < 1e15)
-        high *= 2;
-    for (int i = 0; i < 100; i++) {
-        const double middle = (low + high) / 2;
-        if (sonde__student_tail(middle, freedom) > 1 - SONDE_DIFF_CONFIDENCE)
-            low = middle;
-        else
-            high = middle;
-    }
-    return high;
-}
 
 /* ---- two estimates ------------------------------------------------------------------------- */
 
@@ -89,12 +33,12 @@ static struct sonde_diff_effect compare(const struct estimate *before, const str
     const double error = sqrt(before->variance + after->variance);
     const double nearer = delta * measured <= 0 ? 0 : (fabs(delta) < fabs(measured) ? delta : measured);
     const bool varies = freedom > 0 && error > 0;
-    const double half = varies ? error * sonde__student_limit(freedom) : 0;
+    const double half = varies ? error * sonde_student_limit(freedom, SONDE_DIFF_CONFIDENCE) : 0;
     return (struct sonde_diff_effect){
         .known = true,
         .low = delta - half + fmin(0, measured - delta),
         .high = delta + half + fmax(0, measured - delta),
-        .p = varies ? sonde__student_tail(nearer / error, freedom) : (nearer == 0 ? 1 : 0),
+        .p = varies ? sonde_student_tail(nearer / error, freedom) : (nearer == 0 ? 1 : 0),
     };
 }
 
@@ -261,8 +205,8 @@ struct sonde_diff_effect sonde__effect_of_counts(double before, double before_ea
     const double many = 1e6; /* degrees of freedom: nothing is estimated */
     if (delta == 0 || !(error > 0))
         return (struct sonde_diff_effect){true, delta, delta, delta == 0 ? 1 : 0};
-    const double half = error * sonde__student_limit(many);
-    return (struct sonde_diff_effect){true, delta - half, delta + half, sonde__student_tail(delta / error, many)};
+    const double half = error * sonde_student_limit(many, SONDE_DIFF_CONFIDENCE);
+    return (struct sonde_diff_effect){true, delta - half, delta + half, sonde_student_tail(delta / error, many)};
 }
 
 /* ---- many rows -------------------------------------------------------------------------------- */
