@@ -399,6 +399,22 @@ struct sonde_value_guesses {
 uint32_t sonde_value_guesses_add(uint32_t access);
 void sonde_value_guesses_seen(uint32_t row, const struct sonde_value_guesses *guesses);
 
+/* Communication (sonde record --comm): accesses of kernels to memory that is not their device's. One access in the code of a kernel, to the objects
+ * for which one stands (sonde_value_sites), or to memory of which none is known: a row of the measurement. 0: no room. */
+struct sonde_remote_access {
+    uint32_t operation, object; /* of sonde_call_operation; 0: not known */
+    uint32_t file, line;        /* of the kernel's source; a string */
+    uint32_t number;            /* in the kernel's code, from 0 */
+    uint8_t what;               /* enum sonde_access */
+    uint8_t bytes;              /* that a thread accesses at once */
+    uint32_t device, owner;     /* that executes it; in whose memory it is, 0: the host's */
+};
+uint32_t sonde_remote_add(const struct sonde_remote_access *access);
+/* How many threads executed it since the beginning; later numbers replace earlier ones. */
+void sonde_remote_seen(uint32_t row, uint64_t threads);
+/* Once for each operation that is, or may be, one with such accesses: looked at (NONE), or why not. */
+void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine);
+
 /* One clock pair of `device`: at host time host_ns its clock read device_ns;
  * the pair is exact within +- bound_ns. */
 void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uint64_t bound_ns);

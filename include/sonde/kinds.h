@@ -180,6 +180,7 @@ enum sonde_memory {
 enum {
     SONDE_VALUES_COARSE = 1, /* what operations leave unchanged */
     SONDE_VALUES_FINE = 2,   /* what the accesses of kernels read and write */
+    SONDE_VALUES_REMOTE = 4, /* --comm: how much of it is not in their device's memory; without the others */
 };
 
 /* Accesses of a kernel's code to the device's memory, and what their elements are (PTX ISA 5.2). */
@@ -222,7 +223,7 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(ELSEWHERE, "it writes memory that is not the device's own")          \
     X(POINTERS, "it writes through pointers that it read from memory")     \
     X(BITCODE, "neither LLVM bitcode, source nor SPIR-V of its program is known") \
-    X(SAMPLE, "not of those that --values-sample chose")                   \
+    X(SAMPLE, "not of those that --values-sample or --comm-sample chose")                   \
     X(KERNEL, "not asked for (--kernel)")                                  \
     X(DRIVER, "this driver does not take changes to launches")             \
     X(PATCH, "Compute Sanitizer did not patch its code")                   \

@@ -76,7 +76,8 @@
     X(FLOW, struct sonde_row_flow, 0)                                                                      \
     X(BITS, struct sonde_row_bits, 0)                                                                      \
     X(TYPE, struct sonde_row_type, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)                               \
-    X(GUESS, struct sonde_row_guess, 0)
+    X(GUESS, struct sonde_row_guess, 0)                                                                    \
+    X(REMOTE, struct sonde_row_remote, 0)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -450,6 +451,21 @@ struct sonde_row_guess {
     X(row, reals, ZERO) X(row, slope_real, ZERO) X(row, offset_real, ZERO) X(row, checked4, ZERO)                    \
     X(row, equal4, ZERO) X(row, lined4, ZERO) X(row, slope4, ZERO) X(row, offset4, ZERO) X(row, reals4, ZERO)        \
     X(row, slope4_real, ZERO) X(row, offset4_real, ZERO)
+/* An access in the code of a kernel, of one calling context, to memory of another device or of the host; of line 0, number 0 and no device: how
+ * many operations were looked at, or why they were not. */
+struct sonde_row_remote {
+    uint32_t node, object;  /* its OP leaf; what stands for the objects of one site, 0 not known */
+    uint32_t file, line;    /* of the kernel's source: a string; 0 unknown */
+    uint32_t number;        /* in the kernel's code, from 0 */
+    uint8_t what, bytes;    /* enum sonde_access; that a thread accesses at once */
+    uint8_t missed, engine; /* enum sonde_value_missed, enum sonde_engine, of operations; else 0 */
+    uint32_t device, owner; /* that executes it, 0: the row is of operations; in whose memory it is, 0: the host's */
+    uint64_t count;         /* threads that executed it; operations */
+};
+#define SONDE_COLUMNS_REMOTE(X, row)                                                                                  \
+    X(row, node, ZERO) X(row, object, ZERO) X(row, file, ZERO) X(row, line, ZERO) X(row, number, DELTA)               \
+    X(row, what, ZERO) X(row, bytes, ZERO) X(row, missed, ZERO) X(row, engine, ZERO) X(row, device, ZERO)             \
+    X(row, owner, ZERO) X(row, count, ZERO)
 /* One accumulator: (calling context, lane). For an operation `node` is its OP
  * leaf and `lane` its queue; for an API call `node` is its API node, lane 0,
  * and the time is host time in the call. For samples of the CPU side `node` is
@@ -642,6 +658,7 @@ static_assert(sizeof(struct sonde_row_flow) == 32, "format");
 static_assert(sizeof(struct sonde_row_bits) == 56, "format");
 static_assert(sizeof(struct sonde_row_type) == 8, "format");
 static_assert(sizeof(struct sonde_row_guess) == 120, "format");
+static_assert(sizeof(struct sonde_row_remote) == 40, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
 static_assert(sizeof(struct sonde_row_clock) == 32, "format");

@@ -275,15 +275,15 @@ static uint32_t number_of(struct sonde_ptx_flow *out, struct sonde_ptx_origin o)
 }
 
 /* One more place where something is written through the pointer. */
-static void add_place(struct sonde_ptx_pointer *pointer, const struct sonde_ptx_place *place)
+static void add_place(struct sonde_ptx_pointer *pointer, struct sonde_ptx_place place)
 {
     if (!pointer->grain) {
-        pointer->file = place->file;
-        pointer->line = place->line;
-    } else if (pointer->file != place->file || pointer->line != place->line) {
+        pointer->file = place.file;
+        pointer->line = place.line;
+    } else if (pointer->file != place.file || pointer->line != place.line) {
         pointer->line = 0;
     }
-    pointer->lines |= place->line != 0;
+    pointer->lines |= place.line != 0;
 }
 
 static void list_pointers(const struct sonde_ptx *p, const struct sonde_ptx_function *f, struct sonde_ptx_flow *out)
@@ -304,7 +304,7 @@ static void list_pointers(const struct sonde_ptx *p, const struct sonde_ptx_func
         if (a->op == SONDE_PTX_LOAD && (!pointer->loaded || bytes < pointer->loaded))
             pointer->loaded = bytes;
         if (writes(a))
-            add_place(pointer, &p->places[p->items[a->item].place]);
+            add_place(pointer, sonde__ptx_line(p, a->item));
         if (writes(a) && !pointer->grain)
             pointer->set = (uint8_t)out->sets++;
         if (writes(a) && (!pointer->grain || bytes < pointer->grain))

@@ -12,9 +12,14 @@ size_t sonde__plan_counts(const struct sonde_plan *p)
     return p->what & SONDE_PLAN_COUNTS ? (p->blocks + 1) / 2 * 2 * sizeof(uint64_t) : 0; /* what follows is read 16 bytes at a time */
 }
 
+size_t sonde__plan_values_at(const struct sonde_plan *p)
+{
+    return sonde__plan_counts(p) + (p->what & SONDE_PLAN_REMOTE ? p->checked * SONDE_PLAN_REMOTE_SLOTS * sizeof(uint64_t) : 0);
+}
+
 size_t sonde__plan_found_at(const struct sonde_plan *p)
 {
-    return sonde__plan_counts(p) + (p->what & SONDE_PLAN_VALUES ? p->accesses * sizeof(struct sonde_plan_values) : 0);
+    return sonde__plan_values_at(p) + (p->what & SONDE_PLAN_VALUES ? p->accesses * sizeof(struct sonde_plan_values) : 0);
 }
 
 size_t sonde__plan_owner_at(const struct sonde_plan *p)
@@ -30,7 +35,7 @@ size_t sonde__plan_part(const struct sonde_plan *p)
 
 void sonde__plan_start(const struct sonde_plan *p, void *part)
 {
-    char *values = (char *)part + sonde__plan_counts(p);
+    char *values = (char *)part + sonde__plan_values_at(p);
     memset(part, 0, sonde__plan_part(p));
     for (uint32_t k = 0; p->what & SONDE_PLAN_VALUES && k < p->accesses; k++)
         memcpy(values + k * sizeof sonde__plan_none, &sonde__plan_none, sizeof sonde__plan_none);
@@ -43,7 +48,15 @@ uint64_t sonde__plan_read(const struct sonde_plan *p, const void *part, uint32_t
     if (p->what & SONDE_PLAN_COUNTS)
         memcpy(&count, (const char *)part + block * sizeof count, sizeof count);
     if (p->what & SONDE_PLAN_VALUES)
-        memcpy(values, (const char *)part + sonde__plan_counts(p) + access * sizeof *values, sizeof *values);
+        memcpy(values, (const char *)part + sonde__plan_values_at(p) + access * sizeof *values, sizeof *values);
+    return count;
+}
+
+uint64_t sonde__plan_remote(const struct sonde_plan *p, const void *part, uint32_t number, uint32_t slot)
+{
+    uint64_t count = 0;
+    if (p->what & SONDE_PLAN_REMOTE)
+        memcpy(&count, (const char *)part + sonde__plan_counts(p) + (number * SONDE_PLAN_REMOTE_SLOTS + slot) * sizeof count, sizeof count);
     return count;
 }
 

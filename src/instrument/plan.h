@@ -11,6 +11,9 @@
  *   another: rewrite.h), for each access, struct sonde_plan_guess: the value, and the line, that the first threads to execute it saw
  *   most. Later threads count how often that is right: what is counted is exact, whoever guessed.
  *
+ *   SONDE_PLAN_REMOTE: behind the counts, for each access that is looked at by its address, in their order, SONDE_PLAN_REMOTE_SLOTS words: how many
+ *   threads accessed memory of each slot (struct sonde_plan_remote).
+ *
  * An access may have several frequent values. What those who voted saw stays there, and the host finds in it what else several of them
  * saw: each of these is the guess of an area of its own, which stands from the beginning, and the launches that guess take turns. In a
  * launch one value of an access is counted, as ever.
@@ -30,11 +33,13 @@ enum {
     SONDE_PLAN_SETS = 4,
     SONDE_PLAN_OWNERS = 8,
     SONDE_PLAN_GUESSES = 16,
+    SONDE_PLAN_REMOTE = 32,
 };
 
 struct sonde_plan { /* of a kernel */
     uint32_t what;             /* SONDE_PLAN_* */
     uint32_t blocks, accesses;
+    uint32_t checked;          /* accesses that are looked at by their address: SONDE_PLAN_REMOTE */
 };
 
 /* Of all elements that an access read or wrote. Bits are the element's own, zero-extended. Numbers are signed integers, of whatever
@@ -91,9 +96,10 @@ static inline int64_t sonde__plan_ordered(int64_t bits, unsigned bytes)
     return bytes == 8 ? bits ^ ((bits >> 63) & INT64_MAX) : (int32_t)bits ^ (((int32_t)bits >> 31) & INT32_MAX);
 }
 
-/* Bytes of a part, a multiple of 128, and of its counts; of all that is in front of what was found, and in front of the owner. */
+/* Bytes of a part, a multiple of 128, and of its counts; of all that is in front of the values, of what was found, and of the owner. */
 size_t sonde__plan_part(const struct sonde_plan *p);
 size_t sonde__plan_counts(const struct sonde_plan *p);
+size_t sonde__plan_values_at(const struct sonde_plan *p);
 size_t sonde__plan_found_at(const struct sonde_plan *p);
 size_t sonde__plan_owner_at(const struct sonde_plan *p);
 /* A part as it starts. And of one that has been read: how many threads executed the block, what values the access had. */
@@ -111,5 +117,18 @@ static inline uint64_t sonde__plan_marks(uint64_t bytes, unsigned grain)
 {
     return (bytes / grain + 32) / 16 * 16; /* an access of 32 bytes may begin with the last one */
 }
+
+/* SONDE_PLAN_REMOTE: memory that is not the kernel's own device's. An address that lies in no range is not counted; those of all ranges lie in
+ * `bytes` from `begin` on. Several ranges may have one slot: ranges are addresses, which come and go, slots are what is told apart. */
+#define SONDE_PLAN_REMOTE_SLOTS  32u
+#define SONDE_PLAN_REMOTE_RANGES 64u
+struct sonde_plan_remote {
+    uint64_t begin, bytes, count; /* of ranges; 0: then bytes is 0, too */
+    struct sonde_plan_remote_range {
+        uint64_t begin, bytes, slot;
+    } range[SONDE_PLAN_REMOTE_RANGES];
+};
+/* Of a part that has been read. */
+uint64_t sonde__plan_remote(const struct sonde_plan *p, const void *part, uint32_t number, uint32_t slot);
 
 #endif

@@ -709,3 +709,18 @@ struct sonde_ptx_span sonde__ptx_file(const struct sonde_ptx *p, uint32_t number
             return p->files[k].name;
     return (struct sonde_ptx_span){0};
 }
+
+/* …/targets/x86_64-linux/include/device_atomic_functions.hpp, …/nvidia/cu13/include/… */
+static bool is_toolkits(const struct sonde_ptx *p, struct sonde_ptx_span file)
+{
+    const char *name = p->text + file.at;
+    return memmem(name, file.bytes, "/include/", 9) && (memmem(name, file.bytes, "cuda", 4) || memmem(name, file.bytes, "nvidia", 6));
+}
+
+struct sonde_ptx_place sonde__ptx_line(const struct sonde_ptx *p, uint32_t item)
+{
+    struct sonde_ptx_place place = p->places[p->items[item].place];
+    if (place.at_line && is_toolkits(p, sonde__ptx_file(p, place.file)))
+        place = (struct sonde_ptx_place){.file = place.at_file, .line = place.at_line, .column = place.at_column};
+    return place;
+}

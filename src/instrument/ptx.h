@@ -123,5 +123,7 @@ bool sonde__ptx_ends_block(const struct sonde_ptx *p, uint32_t item);
 
 /* Of a place: the name of its file, or an empty span. */
 struct sonde_ptx_span sonde__ptx_file(const struct sonde_ptx *p, uint32_t number);
+/* The line of a statement as a user sees it: of what comes from the toolkit's own headers (atomicAdd, shuffles) the line that it was inlined at. */
+struct sonde_ptx_place sonde__ptx_line(const struct sonde_ptx *p, uint32_t item);
 
 #endif

@@ -166,7 +166,7 @@ enum sonde_value_missed sonde__ptx_plain(const struct sonde_ptx *p, const struct
 
 static bool has_area(const struct copy *c)
 {
-    return c->plan & (SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES);
+    return c->plan & (SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES | SONDE_PLAN_REMOTE);
 }
 
 static void put_predicate(struct copy *c, struct sonde_ptx_span predicate, bool negated)
@@ -358,8 +358,8 @@ static void put_numbers(struct copy *c, const struct sonde_ptx_access *a, uint32
 
 static size_t place_of(const struct copy *c, uint32_t k)
 {
-    const struct sonde_plan plan = sonde__ptx_plan(c->f, c->plan);
-    return sonde__plan_counts(&plan) + k * sizeof(struct sonde_plan_values);
+    const struct sonde_plan plan = sonde__ptx_plan(c->f, &c->flow, c->plan);
+    return sonde__plan_values_at(&plan) + k * sizeof(struct sonde_plan_values);
 }
 
 static bool is_narrow_real(const struct sonde_ptx_access *a)
@@ -518,6 +518,8 @@ static void put_head(struct copy *c)
         say(c->out, "%s.param .u64 sonde_area", any ? ",\n" : "");
     if (sets_of(c))
         say(c->out, "%s.param .align 8 .b8 sonde_sets[%zu]", any || has_area(c) ? ",\n" : "", c->flow.sets * sizeof(struct sonde_plan_set));
+    if (sonde__ptx_has_checked(c))
+        say(c->out, ",\n.param .align 8 .b8 sonde_remote[%zu]", sizeof(struct sonde_plan_remote));
     if (variables)
         say(c->out, "%s.param .align 8 .b8 sonde_variables[%zu]", any || has_area(c) || sets_of(c) ? ",\n" : "", variables * sizeof(uint64_t));
     say(c->out, "\n)");
@@ -546,6 +548,7 @@ static void put_prologue(struct copy *c)
         if (sonde__ptx_has_values(c, &c->p->accesses[c->f->first_access + k]))
             put_start(c, &c->p->accesses[c->f->first_access + k], k);
     sonde__ptx_guess_start(c);
+    sonde__ptx_remote_start(c);
 }
 
 void sonde__ptx_lanes(struct copy *c)
@@ -601,7 +604,7 @@ static void put_epilogue(struct copy *c)
         say(c->out, "$sonde_end:\nret;\n");
         return;
     }
-    const struct sonde_plan plan = sonde__ptx_plan(c->f, c->plan);
+    const struct sonde_plan plan = sonde__ptx_plan(c->f, &c->flow, c->plan);
     say(c->out, "$sonde_end:\nld.param.u64 %%sonde_p, [sonde_area];\ncvta.to.global.u64 %%sonde_p, %%sonde_p;\n"
                 "mov.u32 %%sonde_m, %%smid;\nmad.wide.u32 %%sonde_p, %%sonde_m, %zu, %%sonde_p;\n",
         sonde__plan_part(&plan));
@@ -701,6 +704,7 @@ static void put_item(struct copy *c, uint32_t item)
         sonde__ptx_guess_index(c, a, c->access - c->f->first_access);
         put_values_of(c, a, true);
         put_mark(c, a);
+        sonde__ptx_remote(c, a, c->access - c->f->first_access);
         put_text(c, i);
         put_values_of(c, a, false);
         c->access++;

@@ -2,9 +2,10 @@
  *
  * The module stays as it is, or loses its kernels, and NAME__sonde is added for each kernel NAME that has accesses, and whose accesses can be followed. The module may be loaded
  * beside the program's own: the variables that a copy names are those to which it is given pointers. It takes parameters more, behind
- * the kernel's own: of the plans COUNTS and VALUES the address of the launch's area (plan.h), 128-byte aligned, of which each
+ * the kernel's own: of the plans COUNTS, VALUES and REMOTE the address of the launch's area (plan.h), 128-byte aligned, of which each
  * multiprocessor (%smid) has a part; behind it, of SONDE_PLAN_SETS and where the kernel writes through pointers that are parameters, an
- * array of struct sonde_plan_set in the order of sonde_ptx_pointer.set; last, where it names variables (variables.h), an array of their
+ * array of struct sonde_plan_set in the order of sonde_ptx_pointer.set; of SONDE_PLAN_REMOTE, where accesses are looked at, struct
+ * sonde_plan_remote; last, where it names variables (variables.h), an array of their
  * addresses. It does what the kernel does, and adds to the area when a thread ends. A thread keeps
  * the least and the most of an access, which say whether all are one value or zero, and of doubles OR, which says how many bits of the
  * mantissas are needed. Those of elements of up to four bytes are at the beginning of their place, as struct sonde_ptx_narrow.
@@ -33,9 +34,12 @@ struct sonde_ptx_text {
 
 /* Why a kernel has no instrumented copy. NONE: it has, unless it has no access to memory of the device, which needs none. */
 enum sonde_value_missed sonde__ptx_plain(const struct sonde_ptx *p, const struct sonde_ptx_function *f);
-static inline struct sonde_plan sonde__ptx_plan(const struct sonde_ptx_function *f, uint32_t what)
+/* SONDE_PLAN_REMOTE: is access `k` of the kernel looked at by its address? How many are. The others are to what a parameter points to, or to variables. */
+bool sonde__ptx_is_checked(const struct sonde_ptx_flow *flow, uint32_t k);
+uint32_t sonde__ptx_checked(const struct sonde_ptx_function *f, const struct sonde_ptx_flow *flow);
+static inline struct sonde_plan sonde__ptx_plan(const struct sonde_ptx_function *f, const struct sonde_ptx_flow *flow, uint32_t what)
 {
-    return (struct sonde_plan){what, f->blocks, f->accesses};
+    return (struct sonde_plan){what, f->blocks, f->accesses, what & SONDE_PLAN_REMOTE ? sonde__ptx_checked(f, flow) : 0};
 }
 
 /* The least and the most of elements of up to four bytes, as struct sonde_plan_values has them; where nothing was executed INT32_MAX and

@@ -35,7 +35,8 @@ struct copy {
     struct registers registers;
     uint32_t watched, watches;         /* accesses of this block whose guesses have not been looked at: bits; how often that was done */
     uint32_t kept[SONDE_PTX_GUESSES];  /* elements of each: bits */
-    struct sonde_ptx_flow flow; /* SONDE_PLAN_SETS, SONDE_PLAN_GUESSES */
+    uint32_t checked;           /* accesses so far that are looked at by their address */
+    struct sonde_ptx_flow flow; /* SONDE_PLAN_SETS, SONDE_PLAN_GUESSES, SONDE_PLAN_REMOTE */
 };
 
 void sonde__ptx_put(struct sonde_ptx_text *t, const char *from, size_t bytes);
@@ -74,6 +75,17 @@ bool sonde__ptx_is_once(const struct copy *c, const struct sonde_ptx_access *a);
 void sonde__ptx_lanes(struct copy *c);
 void sonde__ptx_sum(struct copy *c, const char *what, size_t at);
 #define SONDE_PTX_OWN "or.b32 %%sonde_lo, %%sonde_lo, %%sonde_below;\ncvt.u64.u32 %%sonde_n, %%sonde_lo;\n"
+
+/* ---- remote memory (rewrite_remote.c); both do nothing where no access is looked at ---- */
+
+static inline bool sonde__ptx_has_checked(const struct copy *c)
+{
+    return c->plan & SONDE_PLAN_REMOTE && sonde__ptx_checked(c->f, &c->flow);
+}
+
+/* At the kernel's beginning; before an access. */
+void sonde__ptx_remote_start(struct copy *c);
+void sonde__ptx_remote(struct copy *c, const struct sonde_ptx_access *a, uint32_t k);
 
 /* ---- guesses (rewrite_guess.c; rewrite_read.c has the host's side); all do nothing where there is none ---- */
 

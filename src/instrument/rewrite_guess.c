@@ -355,7 +355,7 @@ static void put_on_line(struct copy *c, const char *label, bool number)
 
 static size_t found_at(const struct copy *c, uint32_t k)
 {
-    const struct sonde_plan plan = sonde__ptx_plan(c->f, c->plan);
+    const struct sonde_plan plan = sonde__ptx_plan(c->f, &c->flow, c->plan);
     return sonde__plan_found_at(&plan) + k * sizeof(struct sonde_plan_found);
 }
 

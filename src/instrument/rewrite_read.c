@@ -10,7 +10,7 @@
 
 static void *values_at(const struct sonde_plan *plan, const void *part, uint32_t k)
 {
-    return (char *)(uintptr_t)part + sonde__plan_counts(plan) + k * sizeof(struct sonde_plan_values);
+    return (char *)(uintptr_t)part + sonde__plan_values_at(plan) + k * sizeof(struct sonde_plan_values);
 }
 
 void sonde__ptx_start(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_plan *plan, void *part)

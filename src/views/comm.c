@@ -25,11 +25,11 @@ static const struct sonde_view_column pair_columns[] = {
     {"to", NULL, SONDE_CELL_KEY, 0, 0, "where they went, likewise"},
     {"from_name", "From", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "where the bytes were: number and name of the device, and its process if there are several"},
     {"to_name", "to", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "where they went"},
-    {"kind", "kind", SONDE_CELL_TEXT, 0, 1, "copy; or migration: a data object, which may have been there already"},
-    {"operations", "operations", SONDE_CELL_COUNT, 0, 0, "number of operations"},
-    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved, each counted once"},
+    {"kind", "kind", SONDE_CELL_TEXT, 0, 1, "copy; migration: a data object, which may have been there already; of kernels load, store, atomic"},
+    {"operations", "operations", SONDE_CELL_COUNT, 0, 0, "number of operations; of kernels, accesses of single threads"},
+    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved or accessed, each counted once"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 3, "bytes as % of those of all rows"},
-    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are counts, not estimates from samples"},
+    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much"},
     {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "operations with valid times"},
     {"total_ns", "time", SONDE_CELL_TIME, 0, 2, "sum of their durations on the device"},
     {"bytes_per_s", NULL, SONDE_CELL_NUMBER, 0, 0, "bytes per second of that time; null: an operation has no times", .unit = "bytes/s"},
@@ -40,19 +40,19 @@ static const struct sonde_view_columns pairs = SONDE_VIEW_COLUMNS("pairs", pair_
 static const struct sonde_view_columns matrix = SONDE_VIEW_COLUMNS("matrix", pair_columns);
 
 static const struct sonde_view_column line_columns[] = {
-    {NULL, "Line", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "nearest frames of user code that asked for it, innermost first"},
-    {"function", NULL, SONDE_CELL_TEXT, 0, 0, "function of the nearest frame of user code"},
-    {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file"},
-    {"line", NULL, SONDE_CELL_ID, 0, 0, "source line"},
+    {NULL, "Line", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "nearest frames of user code that asked for it, innermost first; of a kernel's access, its line and the kernel"},
+    {"function", NULL, SONDE_CELL_TEXT, 0, 0, "function of the nearest frame of user code; of a kernel's access, that launched it"},
+    {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file; of a kernel's access, the kernel's"},
+    {"line", NULL, SONDE_CELL_ID, 0, 0, "line in it"},
     {"kernel", NULL, SONDE_CELL_TEXT, 0, 0, "kernel whose access it was; null: none, it was a copy"},
     {"from", NULL, SONDE_CELL_KEY, 0, 0, "where the bytes were: number of the device, from 0, or host; null: unknown"},
     {"to", NULL, SONDE_CELL_KEY, 0, 0, "where they went, likewise"},
     {NULL, "way", SONDE_CELL_TEXT, 0, 0, "from where to where: numbers of devices, or host"},
-    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "copy or migration"},
-    {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations"},
+    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "copy, migration; of kernels load, store, atomic"},
+    {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations; of kernels, accesses of single threads"},
     {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
-    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are counts, not estimates from samples"},
+    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much"},
     {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "operations with valid times"},
     {"total_ns", "time", SONDE_CELL_TIME, 0, 3, "sum of their durations on the device"},
     {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process"},
@@ -68,11 +68,11 @@ static const struct sonde_view_column object_columns[] = {
     {"from", NULL, SONDE_CELL_KEY, 0, 0, "where the bytes were: number of the device, from 0, or host; null: unknown"},
     {"to", NULL, SONDE_CELL_KEY, 0, 0, "where they went, likewise"},
     {NULL, "way", SONDE_CELL_TEXT, 0, 0, "from where to where: numbers of devices, or host"},
-    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "copy or migration"},
-    {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations"},
+    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "copy, migration; of kernels load, store, atomic"},
+    {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations; of kernels, accesses of single threads"},
     {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
-    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are counts, not estimates from samples"},
+    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much"},
     {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "operations with valid times"},
     {"total_ns", "time", SONDE_CELL_TIME, 0, 3, "sum of their durations on the device"},
     {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process"},
@@ -87,8 +87,17 @@ static const struct sonde_view_column link_columns[] = {
 };
 static const struct sonde_view_columns links = SONDE_VIEW_COLUMNS("links", link_columns);
 
+static const struct sonde_view_column coverage_columns[] = {
+    {"kernel", "Looked at", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "kernel"},
+    {"engine", NULL, SONDE_CELL_TEXT, 0, 0, "how accesses were counted: ptx; none: they were not"},
+    {"launches", "launches", SONDE_CELL_COUNT, 0, 0, "number of launches"},
+    {"looked_at", "looked at", SONDE_CELL_COUNT, 0, 0, "launches of which all accesses to other memory were counted, or which can have none"},
+    {"reason", "why not all", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "why the others were not"},
+};
+static const struct sonde_view_columns coverage = SONDE_VIEW_COLUMNS("coverage", coverage_columns);
+
 static const struct sonde_view_column columns[] = {
-    {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "copies and migrations"},
+    {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "copies and migrations, and accesses of kernels' threads"},
     {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
     {"unknown_operations", NULL, SONDE_CELL_COUNT, 0, 0, "of these, operations of which an end is unknown"},
     {"unknown_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
@@ -98,6 +107,7 @@ static const struct sonde_view_column columns[] = {
     {"objects", NULL, SONDE_CELL_LIST, 0, 0, "the same by the place that allocated the data objects, most bytes first", .of = &objects},
     {"links", NULL, SONDE_CELL_LIST, 0, 0, "links between devices; empty: nothing counts them yet", .of = &links},
     {"matrix", NULL, SONDE_CELL_LIST, 0, 0, "pairs of all kinds together, most bytes first", .of = &matrix},
+    {"coverage", NULL, SONDE_CELL_LIST, 0, 0, "kernels whose accesses were counted (record --comm), most launches first", .of = &coverage},
 };
 static const struct sonde_view_columns comm = SONDE_VIEW_COLUMNS("comm", columns);
 
@@ -151,11 +161,6 @@ static void way_cell(struct sonde_view_table *t, const struct sonde_query *q, co
     sonde_cell_take(t, &text);
 }
 
-static const char *kind_name(uint32_t kind)
-{
-    return kind == SONDE_COMM_MIGRATION ? "migration" : "copy";
-}
-
 /* ---- rows --------------------------------------------------------------------------------- */
 
 static bool has_rate(const struct sonde_comm_sum *s)
@@ -173,11 +178,11 @@ static void pair_row(struct sonde_view_table *t, const struct sonde_query *q, co
     key_cell(t, q, p->process, p->to);
     name_cell(t, q, p->process, p->from);
     name_cell(t, q, p->process, p->to);
-    sonde_cell_text(t, kind_name(p->kind));
+    sonde_cell_text(t, sonde_comm_kind_name(p->kind));
     sonde_cell_int(t, true, s->operations);
     sonde_cell_int(t, true, s->bytes);
     sonde_cell_share(t, (double)s->bytes, (double)c->all.bytes);
-    sonde_cell_boolean(t, true);
+    sonde_cell_boolean(t, !sonde_comm_is_of_kernel(p->kind) || !c->partial);
     sonde_cell_int(t, true, s->timed);
     sonde_cell_int(t, s->timed > 0 || !s->operations, s->ns);
     sonde_cell_real(t, has_rate(s), rate * 1e9);
@@ -187,31 +192,49 @@ static void pair_row(struct sonde_view_table *t, const struct sonde_query *q, co
 
 /* From `operations` to `total_ns`, and the process. */
 static void sum_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm *c, const struct sonde_comm_pair *p,
-                      const struct sonde_comm_sum *s)
+                      const struct sonde_comm_sum *s, bool exact)
 {
     sonde_cell_int(t, true, s->operations);
     sonde_cell_int(t, true, s->bytes);
     sonde_cell_share(t, (double)s->bytes, (double)c->all.bytes);
-    sonde_cell_boolean(t, true);
+    sonde_cell_boolean(t, exact);
     sonde_cell_int(t, true, s->timed);
     sonde_cell_int(t, s->timed > 0, s->ns);
     sonde_cell_text(t, q->m->processes[p->process].name);
+}
+
+/* "halo() stencil.cu:31 ← step() stencil.cu:80": the kernel, its line, and who launched it. */
+static void kernel_cell(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm_line *line)
+{
+    struct sonde_text text = {0};
+    const char *slash = line->file ? strrchr(line->file, '/') : NULL;
+    sonde_text_add(&text, line->kernel);
+    if (line->file)
+        sonde_text_format(&text, " %s:%u", slash ? slash + 1 : line->file, line->line);
+    if (line->node) {
+        sonde_text_add(&text, " ← ");
+        sonde_name_callers(q, &text, line->node, 1);
+    }
+    sonde_cell_take(t, &text);
 }
 
 static void line_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm *c, const struct sonde_comm_line *line)
 {
     const struct sonde_cct_node *node = &q->profile->nodes.items[line->node];
     const struct sonde_comm_pair *p = &line->pair;
-    sonde_cell_allocated_by(t, q, line->node);
+    if (line->kernel)
+        kernel_cell(t, q, line);
+    else
+        sonde_cell_allocated_by(t, q, line->node);
     sonde_cell_text(t, line->node ? node->name : NULL);
-    sonde_cell_text(t, line->node ? node->file : NULL);
-    sonde_cell_int(t, line->node && node->line, node->line);
-    sonde_cell_text(t, NULL);
+    sonde_cell_text(t, line->kernel ? line->file : (line->node ? node->file : NULL));
+    sonde_cell_int(t, line->kernel ? line->line : (line->node && node->line), line->kernel ? line->line : node->line);
+    sonde_cell_text(t, line->kernel);
     key_cell(t, q, p->process, p->from);
     key_cell(t, q, p->process, p->to);
     way_cell(t, q, p);
-    sonde_cell_text(t, kind_name(p->kind));
-    sum_cells(t, q, c, p, &line->sum);
+    sonde_cell_text(t, sonde_comm_kind_name(p->kind));
+    sum_cells(t, q, c, p, &line->sum, line->exact);
     sonde_cell_int(t, line->node, line->node);
     sonde_cell_frames(t, q, line->node);
 }
@@ -234,9 +257,25 @@ static void object_row(struct sonde_view_table *t, const struct sonde_query *q, 
     key_cell(t, q, p->process, p->from);
     key_cell(t, q, p->process, p->to);
     way_cell(t, q, p);
-    sonde_cell_text(t, kind_name(p->kind));
-    sum_cells(t, q, c, p, &object->sum);
+    sonde_cell_text(t, sonde_comm_kind_name(p->kind));
+    sum_cells(t, q, c, p, &object->sum, !sonde_comm_is_of_kernel(p->kind) || !c->partial);
     sonde_cell_frames(t, q, object->node);
+}
+
+/* With the commonest reason. */
+static void coverage_row(struct sonde_view_table *t, const struct sonde_comm_coverage *c)
+{
+    uint64_t launches = c->looked_at;
+    unsigned why = 0;
+    for (unsigned k = 1; k < SONDE_VALUE_MISSED_COUNT; k++) {
+        launches += c->missed[k];
+        why = c->missed[k] > (why ? c->missed[why] : 0) ? k : why;
+    }
+    sonde_cell_text(t, c->name);
+    sonde_cell_text(t, c->engines >> SONDE_ENGINE_PTX & 1 ? "ptx" : "none");
+    sonde_cell_int(t, true, launches);
+    sonde_cell_int(t, true, c->looked_at);
+    sonde_cell_text(t, why ? sonde_value_missed_text(why) : NULL);
 }
 
 /* ---- for people ---------------------------------------------------------------------------- */
@@ -349,17 +388,31 @@ static bool several_have_devices(const struct sonde_comm *c)
     return false;
 }
 
-static void say_all(const struct sonde_comm *c, struct sonde_view_data *out)
+static void say_all(const struct sonde_comm *c, bool part, struct sonde_view_data *out)
 {
     char count[SONDE_NUMBER_MAX], bytes[SONDE_NUMBER_MAX];
-    sonde_view_say(out, true, "%s operation%s, %s in total", sonde_number_count(count, c->all.operations), c->all.operations == 1 ? "" : "s",
-                   sonde_number_bytes(bytes, (double)c->all.bytes));
+    struct sonde_comm_sum kernels = {0};
+    for (size_t i = 0; i < c->pairs.count; i++)
+        if (sonde_comm_is_of_kernel(c->pairs.items[i].pair.kind)) {
+            kernels.operations += c->pairs.items[i].sum.operations;
+            kernels.bytes += c->pairs.items[i].sum.bytes;
+        }
+    const uint64_t copies = c->all.operations - kernels.operations;
+    sonde_view_say(out, true, "%s operation%s, %s in total", sonde_number_count(count, copies), copies == 1 ? "" : "s",
+                   sonde_number_bytes(bytes, (double)(c->all.bytes - kernels.bytes)));
+    if (kernels.operations)
+        sonde_view_say(out, true, "and %s access%s of kernels' threads to other memory, %s", sonde_number_count(count, kernels.operations),
+                       kernels.operations == 1 ? "" : "es", sonde_number_bytes(bytes, (double)kernels.bytes));
     if (c->unknown.operations)
         sonde_view_say(out, false, "unknown: the runtime does not say where one end of %s operation%s, with %s, lies (docs/communication.md).",
                        sonde_number_count(count, c->unknown.operations), c->unknown.operations == 1 ? "" : "s",
                        sonde_number_bytes(bytes, (double)c->unknown.bytes));
     if (several_have_devices(c))
         sonde_view_say(out, false, "Devices of different processes may be the same one: what would tell is not recorded.");
+    if (c->partial && !part)
+        sonde_view_say(out, false, "Not all launches were looked at (above): of those that were not, accesses are missing here.");
+    if (c->kernels && part)
+        sonde_view_say(out, false, "Accesses of kernels have no times: of a part of the run they are left out.");
     if (c->untraced)
         sonde_view_say(out, false, "recorded with --profile: data objects are unknown, and so are ends of copies that differ within a call path.");
 }
@@ -387,7 +440,8 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
     sonde_cell_int(t, true, c->untraced);
     struct sonde_view_table *pair_table = sonde_cell_list(t), *line_table = sonde_cell_list(t), *object_table = sonde_cell_list(t);
     sonde_cell_list(t);
-    struct sonde_view_table *matrix_table = sonde_cell_list(t);
+    struct sonde_view_table *matrix_table = sonde_cell_list(t), *looked_at = sonde_cell_list(t);
+    const bool part = q->range.from.given || q->range.to.given;
     const size_t pair_count = rows_of(q, pair_table, c->pairs.count, "comm --by pair");
     const size_t line_count = rows_of(q, line_table, c->lines.count, "comm --by line");
     const size_t object_count = rows_of(q, object_table, c->objects.count, "comm --by object");
@@ -397,13 +451,16 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         line_row(line_table, q, c, &c->lines.items[i]);
     for (size_t i = 0; i < object_count; i++)
         object_row(object_table, q, c, &c->objects.items[i]);
+    for (size_t i = 0; i < c->coverage.count; i++)
+        coverage_row(looked_at, &c->coverage.items[i]);
     for (size_t i = 0; i < c->matrix.count; i++) {
         const struct sonde_comm_pair *p = &c->matrix.items[i].pair;
         pair_row(matrix_table, q, c, &c->matrix.items[i], !p->from.device && !p->to.device && q->m->process_count > 1);
     }
     if (!c->pairs.count) {
-        const bool part = q->range.from.given || q->range.to.given;
         sonde_view_say(out, false, "no copy and no migration %s", part ? "began in this time" : "was recorded");
+        if (c->coverage.count)
+            sonde_view_show(out, looked_at, true);
         return 0;
     }
     const int rc = by ? 0 : show_matrix(q, c, out);
@@ -413,7 +470,9 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         sonde_view_show(out, line_table, !by);
     if (!by || by == SONDE_COMM_BY_OBJECT)
         sonde_view_show(out, object_table, !by);
-    say_all(c, out);
+    if (c->coverage.count)
+        sonde_view_show(out, looked_at, true);
+    say_all(c, part, out);
     return rc;
 }
 
@@ -440,7 +499,7 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 const struct sonde_view sonde_view_comm = {
     .name = "comm",
     .summary = "communication: bytes from device to device and host, by line and data object",
-    .description = "Copies and migrations by where they come from and where they go: a matrix of devices, then pairs, the lines that asked, and the data objects.",
+    .description = "Copies and migrations, and with record --comm loads, stores and atomics of kernels, by where they come from and where they go: a matrix of devices, then pairs, the lines that asked, and the data objects.",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&comm, &grid, NULL},
     .options = (const char *const[]){"by", "from", "to", NULL},

@@ -272,6 +272,55 @@ def check_between(m):
     yield equal("lines: one transfer of 256 bytes each", lines, {marked_line(source("between"), way): (0, 1, 1, 256) for way in ways})
 
 
+def accesses(rows, key, exact=True):
+    """key -> accesses of kernels' threads, bytes, of rows of the view comm that count all launches, or not."""
+    found = {}
+    for row in rows:
+        if row["exact"] == exact and row["kind"] in ("load", "store", "atomic"):
+            operations, size = found.get(key(row), (0, 0))
+            found[key(row)] = operations + row["operations"], size + row["bytes"]
+    return found
+
+
+REMOTE_N = 4096  # of remote.cu; 31: bytes of one element of each width
+REMOTE_LINES = {
+    ("once", 0, 1, "store"): (7 * 32, 7 * 128), ("once", 1, 0, "store"): (32, 128),
+    ("mixed", 0, 1, "store"): (3 * 8, 3 * 32), ("mixed", 0, "host", "store"): (3 * 8, 3 * 32),
+    ("copy_one", 1, 0, "load"): (10 * REMOTE_N, 2 * 31 * REMOTE_N), ("copy_one", 0, 1, "store"): (10 * REMOTE_N, 2 * 31 * REMOTE_N),
+    ("reduction", 0, 1, "atomic"): (256, 1024), ("exchange", 0, 1, "atomic"): (128, 512),
+    ("from_host", "host", 0, "load"): (5 * (REMOTE_N - 7), 20 * (REMOTE_N - 7)),
+    ("in_structure", 0, 1, "store"): (128, 512), ("by_variable", 0, 1, "store"): (48, 192),
+    **{(line, d, 1 - d, "store"): (1280, 5120) for line in ("above", "below") for d in (0, 1)},
+}
+
+
+def check_remote(m):
+    names = {marked_line(source("remote"), name): name for name in {key[0] for key in REMOTE_LINES}}
+    found = m.view("comm")
+    lines = accesses(found["lines"], lambda row: (names.get(row["line"], row["line"]), row["from"], row["to"], row["kind"]))
+    yield equal("accesses of kernels to other memory, by line", lines, REMOTE_LINES)
+    ways = {}
+    for (_, *way), (operations, size) in REMOTE_LINES.items():
+        before = ways.get(tuple(way), (0, 0))
+        ways[tuple(way)] = before[0] + operations, before[1] + size
+    yield equal("the same by pair", accesses(found["pairs"], lambda row: (row["from"], row["to"], row["kind"])), ways)
+    yield equal("the same by object", accesses(found["objects"], lambda row: (row["from"], row["to"], row["kind"])), ways)
+    owners = {(row["owner"], row["to"] if row["kind"] != "load" else row["from"]) for row in found["objects"] if row["kind"] in ("load", "store", "atomic")}
+    yield equal("owners of the objects", owners, {(0, 0), (1, 1), ("host", "host")})
+    missed = [row for row in found["coverage"] if row["looked_at"] != row["launches"]]
+    yield equal("launches that were not looked at", missed, [])
+    yield equal("kernels", {row["kernel"] for row in found["coverage"]},
+                {"once", "mixed", "widths", "widths_read", "atomics", "from_host", "in_structure", "by_variable", "only_here", "stencil"})
+
+
+def check_remote_of(m):
+    found = m.view("comm")
+    lines = accesses(found["lines"], lambda row: (row["kernel"], row["from"], row["to"], row["kind"]), exact=False)
+    yield equal("accesses of the kernel that was asked for", lines, {("once", 0, 1, "store"): (3 * 32, 3 * 128), ("once", 1, 0, "store"): (32, 128)})
+    reasons = {row["kernel"]: row["reason"] for row in found["coverage"] if row["looked_at"] != row["launches"]}
+    yield "the others are named, and why", "not asked for" in reasons.get("stencil", "") and "chose" in reasons.get("once", ""), str(reasons)
+
+
 def check_batch(m):
     found = m.operations().get("host_copy", 0)
     yield "copies from host to host: each, or none where the driver's thread makes them", found in (0, 5), str(found)
@@ -542,7 +591,7 @@ def check_machine(launches, looked_at):
         yield equal("read_either", of("read_either"), either + [("single_zero", 1.0, 1366 * 4, 4, "all are zero", True)])
         yield equal("read_variable", of("read_variable"), [("single_value", 1.0, n * 4, 4, "all are 3", True)])
         coverage = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"], c["reason"]) for c in m.view("values")["coverage"]}
-        left_out = None if looked_at == launches else "not of those that --values-sample chose"
+        left_out = None if looked_at == launches else "not of those that --values-sample or --comm-sample chose"
         yield equal("coverage", coverage, {
             **{k: ("sanitizer", 1, 1, None) for k in MACHINE if k.startswith(("read", "some"))}, "read_zeros": ("sanitizer", launches, looked_at, left_out),
             **{k: ("sanitizer", max(launches, 6), max(looked_at, 6) if not left_out else looked_at, left_out) for k in MACHINE_GUESSED},
@@ -796,6 +845,8 @@ CASES = [
     Case("peers", ["{bin}/peers"], {"pull": 50}, {"peer_copy": (18, 27 * MIB), "fill": (1, 4 * MIB), "read": (1, 4 * MIB)},
          [check_peers, check_peer_pairs, known.check_communication], gpus=2),
     Case("between", ["{bin}/between"], checks=[check_between], gpus=2),
+    Case("remote", ["{bin}/remote"], checks=[check_remote], options=["--comm"], gpus=2),
+    Case("remote-some", ["{bin}/remote"], checks=[check_remote_of], options=["--comm=kernels", "--kernel", "once", "--comm-sample", "1"], gpus=2),
     Case("think", ["{bin}/think"], {"work": 20}, {"fill": (1, 4), "read": (1, 4)}, [known.check_thinking, known.check_one_lane]),
     Case("graphs", ["{bin}/graphs"], checks=[check_graphs], **GRAPHS),
     Case("graphs-whole", ["{bin}/graphs"], {}, {"fill": (1, 4096), "read": (2, 8)}, [

@@ -253,7 +253,7 @@ def main():
     held += [
         require("patches are taken out and put back", said, "patched 1 switches 5 unset 0"),
         require("sampled patterns", patterns(view), [("read_zeros", "single_zero", 2 * 64 * 4, 4, 1.0, "all are zero")] + WRITES),
-        require("sampled coverage", coverage(view), {"read_zeros": ("sanitizer", 30, 2, "not of those that --values-sample chose"),
+        require("sampled coverage", coverage(view), {"read_zeros": ("sanitizer", 30, 2, "not of those that --values-sample or --comm-sample chose"),
                                                      "write_same": ("sanitizer", 1, 1, None), **GRAPH}),
     ]
 

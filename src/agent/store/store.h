@@ -3,6 +3,7 @@
  *     table.c     append-only tables: names, devices, lanes and the rest; table.h for who adds rows
  *     objects.c   data objects and their uses
  *     values.c    what operations did to the values of objects
+ *     remote.c    accesses of kernels to memory of other devices and of the host
  *     take.c      one finding, into profile, busy time, ledger and trace
  *     profile.c   accumulators per calling context and lane
  *     busy.c      how long devices were busy
@@ -49,6 +50,7 @@ void sonde__objects_used(uint64_t enter_ns, const uint32_t *objects, uint32_t co
 /* ---- values.c --------------------------------------------------------------------------- */
 
 void sonde__values_init(void); /* when the agent starts */
+void sonde__remote_init(void); /* remote.c: the same */
 
 /* ---- available.c --------------------------------------------------------------------------- */
 

@@ -412,28 +412,28 @@ static int keep_notes(struct builder *b)
     return rc;
 }
 
-/* Operations whose values are known; they may have other numbers than in the profile. */
+/* Operations whose values or accesses are known; they may have other numbers than in the profile. Rows begin with them. */
 static int locate_values(struct builder *b)
 {
-    const struct sonde_row_value *values = b->process->tables[SONDE_TABLE_VALUE].rows;
-    const struct sonde_row_access *accesses = b->process->tables[SONDE_TABLE_ACCESS].rows;
-    const struct sonde_row_flow *flows = b->process->tables[SONDE_TABLE_FLOW].rows;
-    const struct sonde_row_duplicate *duplicates = b->process->tables[SONDE_TABLE_DUPLICATE].rows;
+    static const struct {
+        uint32_t table, row_bytes, nodes;
+    } tables[] = {
+        {SONDE_TABLE_VALUE, sizeof(struct sonde_row_value), 1},
+        {SONDE_TABLE_ACCESS, sizeof(struct sonde_row_access), 1},
+        {SONDE_TABLE_DUPLICATE, sizeof(struct sonde_row_duplicate), 1},
+        {SONDE_TABLE_FLOW, sizeof(struct sonde_row_flow), 2}, /* to, from */
+        {SONDE_TABLE_REMOTE, sizeof(struct sonde_row_remote), 1},
+    };
     int rc = 0;
-    for (uint32_t i = 1, at; i < b->process->tables[SONDE_TABLE_VALUE].count && !rc; i++)
-        if (values[i].node)
-            rc = locate(b, values[i].node, &at);
-    for (uint32_t i = 1, at; i < b->process->tables[SONDE_TABLE_ACCESS].count && !rc; i++)
-        if (accesses[i].node)
-            rc = locate(b, accesses[i].node, &at);
-    for (uint32_t i = 1, at; i < b->process->tables[SONDE_TABLE_DUPLICATE].count && !rc; i++)
-        if (duplicates[i].node)
-            rc = locate(b, duplicates[i].node, &at);
-    for (uint32_t i = 1, at; i < b->process->tables[SONDE_TABLE_FLOW].count && !rc; i++) {
-        if (flows[i].to)
-            rc = locate(b, flows[i].to, &at);
-        if (flows[i].from && !rc)
-            rc = locate(b, flows[i].from, &at);
+    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++) {
+        const char *rows = b->process->tables[tables[k].table].rows;
+        for (uint32_t i = 1, at; i < b->process->tables[tables[k].table].count && !rc; i++) {
+            uint32_t nodes[2] = {0};
+            memcpy(nodes, rows + (size_t)i * tables[k].row_bytes, tables[k].nodes * sizeof *nodes);
+            rc = nodes[1] ? locate(b, nodes[1], &at) : 0;
+            if (nodes[0] && !rc)
+                rc = locate(b, nodes[0], &at);
+        }
     }
     return rc;
 }

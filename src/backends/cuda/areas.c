@@ -81,14 +81,14 @@ static void add_rows(struct sonde_cuda_area *a)
     const struct sonde_ptx_function *f = a->kernel->function;
     for (uint32_t k = 0; k < f->accesses; k++) {
         const struct sonde_ptx_access *access = &p->accesses[f->first_access + k];
-        const struct sonde_ptx_place *place = &p->places[p->items[access->item].place];
-        const struct sonde_ptx_span file = sonde__ptx_file(p, place->file);
+        const struct sonde_ptx_place place = sonde__ptx_line(p, access->item);
+        const struct sonde_ptx_span file = sonde__ptx_file(p, place.file);
         if (has_row(access))
             a->rows[k] = sonde_value_access_add(&(struct sonde_value_access){
                 .operation = a->node,
                 .object = a->kernel->flow.pointer[k] ? a->sites[a->kernel->flow.pointer[k] - 1] : 0,
                 .file = file.bytes ? sonde_string(p->text + file.at, file.bytes) : 0,
-                .line = place->line,
+                .line = place.line,
                 .number = k,
                 .what = (uint8_t)access->op,
                 .type = access->type,
@@ -150,7 +150,7 @@ static struct sonde_cuda_area *area_new(const struct sonde_cuda_kernel *k, uint3
         .kernel = k,
         .place = place,
         .node = node,
-        .plan = sonde__ptx_plan(k->function, PLAN | (guesses ? SONDE_PLAN_GUESSES : 0u)),
+        .plan = sonde__ptx_plan(k->function, &k->flow, PLAN | (guesses ? SONDE_PLAN_GUESSES : 0u)),
     };
     memcpy(wanted.sites, sites, k->flow.pointer_count * sizeof *sites);
     wanted.front = sonde__ptx_front(k->function, wanted.plan.what);

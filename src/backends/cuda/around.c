@@ -1,4 +1,4 @@
-/* around.c - what --values puts around an operation.
+/* around.c - what --values and --comm put around an operation.
  *
  * CUPTI's callback before a launch may change the call's parameters: where the kernel has an instrumented copy (code.c), that is
  * launched, with parameters more behind its own: an area to which its threads add what they find (areas.c), and where they
@@ -31,6 +31,7 @@ struct sonde_cuda_around {
     CUkernel twin;              /* that is launched */
     CUdeviceptr area;
     struct sonde_plan_set sets[SONDE_PTX_POINTERS_MAX];
+    struct sonde_cuda_reach reach; /* --comm */
     uint32_t objects[SONDE_PTX_POINTERS_MAX];
     uint32_t flows;
     struct {
@@ -39,7 +40,7 @@ struct sonde_cuda_around {
         uint64_t bytes;
     } flow[FLOWS_MAX];   /* what the operation reads and writes */
     CUdeviceptr *variables;
-    void *parameters[SONDE_CUDA_PARAMETERS_MAX + 3]; /* the kernel's own, and what the copy has behind them */
+    void *parameters[SONDE_CUDA_PARAMETERS_MAX + 4]; /* the kernel's own, and what the copy has behind them */
 };
 
 static struct {
@@ -63,7 +64,9 @@ const char *sonde__cuda_values_begin(unsigned wanted, char *room, size_t size)
 #undef X
     sonde__cuda_twins.coarse = wanted & SONDE_VALUES_COARSE;
     sonde__cuda_twins.fine = wanted & SONDE_VALUES_FINE;
-    sonde__cuda_twins.plan = (sonde__cuda_twins.coarse ? SONDE_PLAN_SETS : 0u) | (sonde__cuda_twins.fine ? SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES : 0u);
+    sonde__cuda_twins.remote = wanted == SONDE_VALUES_REMOTE;
+    sonde__cuda_twins.plan = sonde__cuda_twins.remote ? SONDE_PLAN_COUNTS | SONDE_PLAN_REMOTE : 0;
+    sonde__cuda_twins.plan |= (sonde__cuda_twins.coarse ? SONDE_PLAN_SETS : 0u) | (sonde__cuda_twins.fine ? SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES : 0u);
     sonde__cuda_twins.on = sonde__cuda_twins.plan != 0;
     return NULL;
 }
@@ -359,10 +362,12 @@ static void swap(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k,
     uint32_t count = k->flow.parameters;
     copy_leave(a->twin, l);
     memmove(a->parameters, *l->parameters, count * sizeof *a->parameters); /* they may be there */
-    if (sonde__cuda_twins.fine)
+    if (sonde__cuda_twins.fine || sonde__cuda_twins.remote)
         a->parameters[count++] = &a->area;
     if (sonde__cuda_twins.coarse && k->flow.sets)
         a->parameters[count++] = a->sets;
+    if (sonde__cuda_twins.remote && sonde__ptx_checked(k->function, &k->flow))
+        a->parameters[count++] = &a->reach.table;
     if (k->flow.variables.count)
         a->parameters[count++] = a->variables;
     *l->parameters = a->parameters;
@@ -392,6 +397,52 @@ static void before_launch(struct sonde_cuda_around *a, const struct sonde_cuda_l
     }
     if (!why)
         swap(a, k, l);
+}
+
+/* ---- accesses to other memory (--comm) ----------------------------------------------------------- */
+
+/* The copy that counts, and its area; none: the launch has no such accesses. */
+static enum sonde_value_missed choose_remote(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l, struct sonde_cuda_place *place)
+{
+    const enum sonde_value_missed many = sonde__cuda_remote_reach(&a->reach, place);
+    enum sonde_value_missed why = check(a, k, l, place);
+    a->twin = NULL;
+    if (why || many) /* nothing is missed where there is no other memory */
+        return a->reach.table.count || many ? (why ? why : many) : SONDE_VALUE_MISSED_NONE;
+    sonde__cuda_remote_point(&a->reach, k, *l->parameters, place);
+    if (!sonde__cuda_remote_needs(&a->reach, k))
+        return SONDE_VALUE_MISSED_NONE;
+    if (!sonde__cuda_remote_fits(k))
+        return SONDE_VALUE_MISSED_ARGUMENTS;
+    why = sonde__cuda_swaps(place);
+    CUkernel twin = why ? NULL : sonde__cuda_twin(k, false);
+    if (why || !twin)
+        return why ? why : SONDE_VALUE_MISSED_COMPILE;
+    if (!fits(twin, l))
+        return SONDE_VALUE_MISSED_REGISTERS;
+    struct sonde_cuda_remote_area *area = sonde__cuda_remote_area(k, a->operation, &a->reach, place);
+    if (!area)
+        return SONDE_VALUE_MISSED_MEMORY;
+    a->twin = twin;
+    a->area = sonde__cuda_remote_launch(area);
+    return SONDE_VALUE_MISSED_NONE;
+}
+
+static void before_remote(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l, const CUpti_CallbackData *cd, bool captured)
+{
+    struct sonde_cuda_place *place = sonde__cuda_place(cd->context, cd->contextUid);
+    const enum sonde_value_missed left_out = sonde_value_choose(a->operation, k->name, l->blocks << 16 ^ l->threads);
+    enum sonde_value_missed why = left_out ? left_out : (place ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_MEMORY);
+    if (!why && (captured || !l->parameters)) {
+        const enum sonde_value_missed many = sonde__cuda_remote_reach(&a->reach, place);
+        why = a->reach.table.count || many ? (captured ? SONDE_VALUE_MISSED_GRAPH : SONDE_VALUE_MISSED_LAUNCH) : SONDE_VALUE_MISSED_NONE;
+    } else if (!why) {
+        why = choose_remote(a, k, l, place);
+        if (!why && a->twin)
+            swap(a, k, l);
+    }
+    a->engine = why ? SONDE_ENGINE_NONE : SONDE_ENGINE_PTX;
+    a->missed |= why ? 1ull << why : 0;
 }
 
 /* ---- around any operation -------------------------------------------------------------------------- */
@@ -433,6 +484,10 @@ static void before_kernel(struct sonde_cuda_around *a, uint32_t id, const CUpti_
     if (l.parameters)
         take_parameters(a, k, &l);
     const bool captured = sonde__cuda_captures(l.stream, own_default);
+    if (sonde__cuda_twins.remote) {
+        before_remote(a, k, &l, cd, captured);
+        return;
+    }
     if (sonde__cuda_twins.coarse && !l.parameters) {
         sonde__cuda_coarse_wrote(0, 0);
     } else if (sonde__cuda_twins.coarse && !captured) {
@@ -590,7 +645,7 @@ void sonde__cuda_values_after(struct sonde_cuda_around *a, bool made)
         tell_flow(a);
     for (uint32_t why = 0; made && a->writes && why < SONDE_VALUE_MISSED_COUNT; why++)
         for (uint32_t k = 0; k < a->count && (why ? a->missed >> why & 1 : !a->missed); k++)
-            sonde_value_missed(a->operation, (enum sonde_value_missed)why, a->engine);
+            (sonde__cuda_twins.remote ? sonde_remote_missed : sonde_value_missed)(a->operation, (enum sonde_value_missed)why, a->engine);
     sonde__cuda_quiet(false);
     around_put(a);
 }
@@ -602,6 +657,7 @@ static void read_place(struct sonde_cuda_place *place, bool last)
     sonde__cuda_duplicates_read(place, last);
     sonde__cuda_areas_read(place, last);
     sonde__cuda_coarse_read(place, last);
+    sonde__cuda_remote_read(place, last);
 }
 
 void sonde__cuda_values_read(bool last)

@@ -246,12 +246,14 @@ static enum sonde_value_missed examine(struct sonde_cuda_kernel *k, struct image
         return SONDE_VALUE_MISSED_MEMORY;
     if (!k->function->accesses)
         return SONDE_VALUE_MISSED_NONE;
-    if (k->flow.elsewhere)
+    if (k->flow.elsewhere && !sonde__cuda_twins.remote) /* those are told apart by their address */
         return SONDE_VALUE_MISSED_SPACE;
     if (k->flow.parameters >= SONDE_CUDA_PARAMETERS_MAX || k->flow.pointer_count > SONDE_PTX_POINTERS_MAX)
         return SONDE_VALUE_MISSED_ARGUMENTS;
     if (k->flow.variables.count > SONDE_PTX_VARIABLES_MAX)
         return SONDE_VALUE_MISSED_VARIABLE;
+    if (sonde__cuda_twins.remote)
+        return SONDE_VALUE_MISSED_NONE; /* most launches need no copy */
     for (int guesses = sonde__cuda_twins.fine; guesses >= 0; guesses--) { /* the other when it is needed */
         const struct twin twin = twin_of(i, k->function, guesses);
         k->made[guesses] = true;

@@ -299,8 +299,8 @@ void sonde__cuda_modules_store(void); /* within collect */
     X(cuThreadExchangeStreamCaptureMode)
 
 struct sonde_cuda_twins {
-    bool on;           /* --values, and the driver has all of these */
-    bool coarse, fine; /* what is wanted */
+    bool on;           /* --values or --comm, and the driver has all of these */
+    bool coarse, fine, remote; /* what is wanted; the last without the others */
     uint32_t plan;     /* SONDE_PLAN_*: of the copies that do not guess */
 #define X(name) __typeof__(&name) name;
     SONDE_CUDA_TWINS_MAP(X)
@@ -487,6 +487,26 @@ bool sonde__cuda_area_passes(struct sonde_cuda_area *a);
 /* It is launched with this area, at this address. */
 CUdeviceptr sonde__cuda_area_launch(struct sonde_cuda_area *a);
 void sonde__cuda_areas_read(struct sonde_cuda_place *place, bool last);
+
+/* ---- accesses of kernels to other memory (remote.c) --------------------------------------------- */
+
+struct sonde_cuda_reach { /* of a launch */
+    struct sonde_plan_remote table; /* all memory that is not its device's */
+    uint32_t pointers;              /* of those below that are not 0 */
+    uint32_t sites[SONDE_PTX_POINTERS_MAX], owners[SONDE_PTX_POINTERS_MAX]; /* of what its parameters point to; 0: its device's memory */
+};
+/* The table, and no pointers; OBJECTS: it has no room for all. And the pointers, of a kernel whose code is known. */
+enum sonde_value_missed sonde__cuda_remote_reach(struct sonde_cuda_reach *out, const struct sonde_cuda_place *place);
+void sonde__cuda_remote_point(struct sonde_cuda_reach *out, const struct sonde_cuda_kernel *k, void *const *parameters, const struct sonde_cuda_place *place);
+/* May the launch access other memory? If so, has its copy room for its parameters? */
+bool sonde__cuda_remote_needs(const struct sonde_cuda_reach *reach, const struct sonde_cuda_kernel *k);
+bool sonde__cuda_remote_fits(const struct sonde_cuda_kernel *k);
+struct sonde_cuda_remote_area;
+/* Of a kernel in its context; NULL: no memory. It is launched with that area, at this address. */
+struct sonde_cuda_remote_area *sonde__cuda_remote_area(const struct sonde_cuda_kernel *k, uint32_t node, const struct sonde_cuda_reach *reach,
+                                                       struct sonde_cuda_place *place);
+CUdeviceptr sonde__cuda_remote_launch(struct sonde_cuda_remote_area *a);
+void sonde__cuda_remote_read(struct sonde_cuda_place *place, bool last);
 
 /* What of a launch's parameters is looked at or changed (around.c). `function` NULL: of a call that is not known; `parameters` NULL: other
  * calls have set them. */

@@ -93,6 +93,9 @@ static json_t *options_object(const struct record_options *o)
     set_number(object, "streams_per_thread", (uint64_t)o->streams_per_thread);
     set_number(object, "cpu_hz", (uint64_t)o->cpu_hz);
     set(object, "values", json_string(record_values_names[o->values]));
+    set(object, "comm", json_string(record_comm_names[o->comm]));
+    if (o->comm_sample)
+        set(object, "comm_sample", json_string(o->comm_sample));
     if (o->engine)
         set(object, "values_engine", json_string(record_engine_names[o->engine]));
     if (o->values_sample)

@@ -19,6 +19,7 @@
 
 const char *const record_api_names[] = {"work", "all", NULL};
 const char *const record_values_names[] = {"off", "coarse", "fine", "all", NULL};
+const char *const record_comm_names[] = {"copies", "kernels", "all", NULL};
 const char *const record_engine_names[] = {"auto", "sanitizer", NULL};
 const char *const record_graph_names[] = {"node", "graph", NULL};
 
@@ -47,8 +48,13 @@ static const struct sonde_option options[] = {
     {.name = "values-sample", .type = SONDE_OPTION_STRING, .argument = "N[/M]", .offset = AT(values_sample),
      .help = "--values: of each kernel, by calling context and launch size, only the first N launches, or the first N of each M "
              "(default: all; 1/20 with --values-engine=sanitizer)"},
+    {.name = "comm", .type = SONDE_OPTION_CHOICE, .argument = "WHAT", .offset = AT(comm), .choices = record_comm_names, .otherwise = "all",
+     .help = "what `sonde report DIR comm` knows: copies, which needs nothing (copies); also the loads, stores and atomics of CUDA kernels to memory "
+             "of other devices and of the host (kernels, all; all is the default of --comm)"},
+    {.name = "comm-sample", .type = SONDE_OPTION_STRING, .argument = "N[/M]", .offset = AT(comm_sample),
+     .help = "--comm: of each kernel, by calling context and launch size, only the first N launches, or the first N of each M (default: all)"},
     {.name = "kernel", .type = SONDE_OPTION_STRING, .argument = "PATTERN", .offset = AT(values_kernel),
-     .help = "--values: only kernels whose names in the code match; one or more shell patterns, separated by commas (read_*,*gemm*)"},
+     .help = "--values, --comm: only kernels whose names in the code match; one or more shell patterns, separated by commas (read_*,*gemm*)"},
     {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(output),
      .help = "folder to write (default: PROGRAM.sonde, with a number appended if it exists); %{rank} is replaced by the rank in "
              "a parallel job"},
@@ -211,17 +217,41 @@ static int end_like(int wait_status)
 static bool read_sample(struct record_options *o)
 {
     char *end;
-    const char *of;
-    if (!o->values_sample && o->engine)
-        o->values_sample = SAMPLE_OF_SANITIZER;
-    if (!o->values_sample)
+    const char *of, *sample = o->comm_sample ? o->comm_sample : o->values_sample;
+    if (!sample && o->engine)
+        sample = o->values_sample = SAMPLE_OF_SANITIZER;
+    if (!sample)
         return true;
-    o->values_first = isdigit((unsigned char)*o->values_sample) ? strtoull(o->values_sample, &end, 10) : 0;
+    o->values_first = isdigit((unsigned char)*sample) ? strtoull(sample, &end, 10) : 0;
     if (!o->values_first || !*end)
         return o->values_first;
     of = end + 1;
     o->values_of = *end == '/' && isdigit((unsigned char)*of) ? strtoull(of, &end, 10) : 0;
     return o->values_of >= o->values_first && !*end;
+}
+
+/* What is looked at within kernels, and how. False, with a message: the options do not go together. */
+static bool check_looks(struct record_options *o)
+{
+    const bool sanitizer = o->engine, fine = strcmp(record_values_names[o->values], "fine") == 0;
+    if (!read_sample(o))
+        sonde_say("--%s-sample must be N or N/M, with N at least 1 and M at least N, not '%s'", o->comm_sample ? "comm" : "values",
+                  o->comm_sample ? o->comm_sample : o->values_sample);
+    else if (o->comm && o->values)
+        sonde_say("--comm=%s and --values each put code of their own into kernels: record twice", record_comm_names[o->comm]);
+    else if (o->comm_sample && !o->comm)
+        sonde_say("--comm-sample is for --comm=kernels and --comm=all");
+    else if (!o->values && o->values_sample)
+        sonde_say("--values-sample is for --values");
+    else if (!o->values && !o->comm && o->values_kernel)
+        sonde_say("--kernel is for --values and --comm");
+    else if (sanitizer && (!fine || strcmp(record_api_names[o->api], "work") != 0))
+        sonde_say("--values-engine=sanitizer is for --values=fine, without --api all");
+    else if (o->values_kernel && strlen(o->values_kernel) >= RECORD_KERNEL_MAX)
+        sonde_say("--kernel is too long: %d characters are the most", RECORD_KERNEL_MAX - 1);
+    else
+        return true;
+    return false;
 }
 
 static int run(const void *values, int argc, char **argv)
@@ -235,27 +265,14 @@ static int run(const void *values, int argc, char **argv)
         sonde_say("--capture-range must be cuda or nvtx:NAME, not '%s'", o->capture);
         return SONDE_EXIT_USAGE;
     }
-    if (!read_sample(&given)) {
-        sonde_say("--values-sample must be N or N/M, with N at least 1 and M at least N, not '%s'", o->values_sample);
+    if (!check_looks(&given))
         return SONDE_EXIT_USAGE;
-    }
-    if (!o->values && (o->values_sample || o->values_kernel)) {
-        sonde_say("%s is for --values", o->values_sample ? "--values-sample" : "--kernel");
-        return SONDE_EXIT_USAGE;
-    }
-    if (o->engine && (strcmp(record_values_names[o->values], "fine") != 0 || strcmp(record_api_names[o->api], "work") != 0)) {
-        sonde_say("--values-engine=sanitizer is for --values=fine, without --api all");
-        return SONDE_EXIT_USAGE;
-    }
     if (!o->memory_bytes)
         given.memory_bytes = o->mode == RECORD_LIGHT ? 16u << 20 : 256u << 20;
-    if (o->mode == RECORD_LIGHT && (o->calibrate || o->values || o->force)) {
+    if (o->mode == RECORD_LIGHT && (o->calibrate || o->values || o->comm || o->force)) {
         sonde_say("--light goes without %s", o->calibrate ? "--calibrate" : o->values ? "--values"
+                                                                        : o->comm     ? "--comm"
                                                                                       : "--force");
-        return SONDE_EXIT_USAGE;
-    }
-    if (o->values_kernel && strlen(o->values_kernel) >= RECORD_KERNEL_MAX) {
-        sonde_say("--kernel is too long: %d characters are the most", RECORD_KERNEL_MAX - 1);
         return SONDE_EXIT_USAGE;
     }
     struct record_paths *paths = calloc(1, sizeof *paths);

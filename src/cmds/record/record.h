@@ -46,9 +46,11 @@ struct record_options {
     uint64_t delay_ns, duration_ns;
     int start_off, check, no_preload, no_python, no_command_line;
     int values;                         /* index into record_values_names */
+    int comm;                           /* index into record_comm_names */
+    const char *comm_sample;            /* "N" or "N/M"; NULL: all */
     int engine;                         /* index into record_engine_names */
     const char *values_sample;          /* "N" or "N/M"; NULL: all */
-    uint64_t values_first, values_of;   /* the same as numbers */
+    uint64_t values_first, values_of;   /* this, or comm_sample, as numbers */
     const char *values_kernel;          /* patterns, separated by commas; NULL: all */
     uint64_t values_bytes;              /* of each device's memory; 0: a quarter of it */
     uint64_t values_host_bytes;         /* of the host's; RECORD_HOST_QUARTER: of what is available */
@@ -59,7 +61,8 @@ struct record_options {
     int64_t pairs;
 };
 
-extern const char *const record_api_names[], *const record_graph_names[], *const record_values_names[], *const record_engine_names[];
+extern const char *const record_api_names[], *const record_graph_names[], *const record_values_names[], *const record_comm_names[],
+                                                                                                            *const record_engine_names[];
 
 /* Where things are. */
 struct record_paths {

@@ -11,6 +11,8 @@ import struct
 M32, M64 = 0xffffffff, 0xffffffffffffffff
 MULTIPROCESSORS = 3  # blocks take turns on them
 GLOBAL = 0x7f0000000000  # where its memory begins
+PARAMETERS = 1 << 60     # addresses of parameters, each has so many bytes:
+PARAMETER_BYTES = 1 << 16
 
 
 def to_bits(value, type="f32"):
@@ -135,12 +137,12 @@ def parse(text):
 
 class Module:
     """`executed[kernel]`: how many threads executed each statement, for which its predicate held. `values[kernel]`: by statement, the
-    bits of all elements that its loads and stores had; `places[kernel]`: their addresses. `written[kernel]`: (address, bytes) of all that
+    bits of all elements that its loads and stores had; `places[kernel]`: their addresses; `visits[kernel]`: those of each thread's access. `written[kernel]`: (address, bytes) of all that
     it wrote, but for shared memory."""
 
     def __init__(self, text, memory):
         self.memory, self.constant, self.symbols, self.executed, self.values, self.written = memory, bytearray(4096), {}, {}, {}, {}
-        self.places, self.clock = {}, 0
+        self.places, self.visits, self.clock = {}, {}, 0
         self.kernels, declared = parse(text)
         self.variables, self.constants, self.sizes, constants = [], set(), {}, 0
         for space, name, size, data in declared:
@@ -156,7 +158,7 @@ class Module:
 
     def forget(self):
         """What the launches so far did."""
-        for what in (self.executed, self.values, self.places, self.written):
+        for what in (self.executed, self.values, self.places, self.visits, self.written):
             what.clear()
 
     def launch(self, name, grid, block, values):
@@ -165,9 +167,10 @@ class Module:
         executed = self.executed.setdefault(name, [0] * len(kernel["code"]))
         values = self.values.setdefault(name, [[] for _ in kernel["code"]])
         places = self.places.setdefault(name, [[] for _ in kernel["code"]])
+        visits = self.visits.setdefault(name, [[] for _ in kernel["code"]])
         for cta in [(x, y) for y in range(grid[1]) for x in range(grid[0])]:
             run = {"parameters": parameters, "shared": bytearray(max(kernel["shared_bytes"], 1)), "cta": cta, "grid": grid, "block": block,
-                   "executed": executed, "values": values, "places": places, "written": self.written.setdefault(name, set())}
+                   "executed": executed, "values": values, "places": places, "visits": visits, "written": self.written.setdefault(name, set())}
             threads = [{"pc": 0, "tid": (t % block[0], t // block[0]), "lane": t % 32, "waits": False} for t in range(block[0] * block[1])]
             while any(t["pc"] is not None for t in threads):
                 for w in range(0, len(threads), 32):
@@ -183,6 +186,8 @@ class Module:
                     t["waits"] = False
 
     def value(self, t, name, kernel, run):
+        if name.startswith("!"):
+            return not self.value(t, name[1:], kernel, run)
         if name in t:
             return t[name]
         if (constant := literal(name)) is not None:
@@ -195,6 +200,8 @@ class Module:
             return special[name]
         if name.startswith("%"):  # what nobody has written holds anything: nothing may depend on it
             return self.clock * 0x9e3779b97f4a7c15 & M64
+        if name in run["parameters"]:
+            return PARAMETERS + PARAMETER_BYTES * list(run["parameters"]).index(name)
         for space in ("shared", "local"):
             if name in kernel[space]:
                 return kernel[space][name]
@@ -222,6 +229,11 @@ class Module:
         elif op[0] == "activemask":
             for t in group:
                 t[arguments[0]] = mask
+        elif op[0] == "match" and group:
+            assert op[1:] == ("any", "sync", "b32") and all(value(t, arguments[2]) == mask for t in group), "a match of other lanes"
+            had = {t["lane"]: value(t, arguments[1]) & M32 for t in group}
+            for t in group:
+                t[arguments[0]] = sum(1 << lane for lane, what in had.items() if what == had[t["lane"]])
         elif op[0] == "redux" and group:
             assert op[2] in ("add", "or") and all(value(t, arguments[2]) == mask for t in group), "redux of other lanes"
             total = functools.reduce(INTEGER[op[2]], (value(t, arguments[1]) & M32 for t in group))
@@ -241,6 +253,9 @@ class Module:
                 t[arguments[0]] = had[min(k + int(arguments[2]), 31)] if k + int(arguments[2]) < 32 else had[k]
         elif op[0] in ("ld", "st", "atom", "red"):
             for t in group:
+                base, offset, _ = place_of(arguments)
+                if "param" not in op:
+                    run["visits"][pc].append((value(t, base) + offset) & M64)
                 had, at = self.access(t, op, arguments, value, run)
                 run["values"][pc] += had
                 run["places"][pc] += at
@@ -254,6 +269,9 @@ class Module:
         n, sign = bits(op[-1]), op[-1][0] == "s"
         size, mask = n // 8, (1 << n) - 1
         if space == "param":
+            if base not in run["parameters"]:
+                number, offset = divmod(value(t, base) + offset - PARAMETERS, PARAMETER_BYTES)
+                base = list(run["parameters"])[number]
             what = run["parameters"][base]
             t[arguments[0]] = (int.from_bytes(what[offset:][:size], "little") if isinstance(what, bytes) else what) & mask
             return [], []

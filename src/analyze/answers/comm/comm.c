@@ -1,5 +1,5 @@
 /* comm.c - see comm.h: one pass over the operations of each process sums up what had the same two ends, call path and
- * object; pairs, lines and objects are sums of these.
+ * object; pairs, lines and objects are sums of these. Accesses of kernels are sums already, by what tells these apart.
  */
 #include "comm.h"
 
@@ -13,6 +13,8 @@
 struct flow { /* what one call path moved one way, of the objects of one site */
     struct sonde_comm_pair pair;
     uint32_t leaf, place; /* tree nodes: of the operation, of the user's frame above it */
+    const char *file;     /* of a kernel's access: as its process has it; NULL unknown */
+    uint32_t line;
     uint32_t object_kind, object_node;
     struct sonde_comm_end owner;
     struct sonde_comm_sum sum;
@@ -40,7 +42,7 @@ static bool same_pair(const struct sonde_comm_pair *a, const struct sonde_comm_p
 static bool same_flow(const struct flow *a, const struct flow *b)
 {
     return same_pair(&a->pair, &b->pair) && a->leaf == b->leaf && a->object_kind == b->object_kind &&
-           a->object_node == b->object_node && sonde_comm_end_equal(a->owner, b->owner);
+           a->object_node == b->object_node && sonde_comm_end_equal(a->owner, b->owner) && a->file == b->file && a->line == b->line;
 }
 
 static void add(struct sonde_comm_sum *sum, const struct sonde_comm_sum *more)
@@ -57,7 +59,7 @@ static uint64_t key_of(const struct flow *f)
     key = sonde_hash_mix(key, (uint64_t)f->pair.to.where << 32 | f->pair.to.device);
     key = sonde_hash_mix(key, (uint64_t)f->leaf << 32 | f->object_node);
     key = sonde_hash_mix(key, (uint64_t)f->object_kind << 32 | f->owner.where);
-    return sonde_hash_mix(key, f->owner.device);
+    return sonde_hash_mix(key, (uint64_t)f->owner.device << 32 | f->line); /* of two files the second is behind the first */
 }
 
 static int add_flow(struct sums *s, struct flow *more)
@@ -134,6 +136,80 @@ static int add_op(void *user, uint32_t lane, const void *stored)
     return add_flow(s, &f);
 }
 
+/* ---- kernels ------------------------------------------------------------------------------------- */
+
+static struct sonde_comm_end end_on(uint32_t device)
+{
+    return (struct sonde_comm_end){device ? SONDE_COMM_DEVICE : SONDE_COMM_HOST, device};
+}
+
+static int add_access(struct sums *s, const struct sonde_row_remote *row)
+{
+    const struct sonde_process *p = &s->m->processes[s->index];
+    const struct sonde_comm_end here = end_on(row->device), there = end_on(row->owner);
+    const bool loads = row->what == SONDE_ACCESS_LOAD || row->what == SONDE_ACCESS_COPY, stores = row->what == SONDE_ACCESS_STORE;
+    struct flow f = {
+        .pair = {s->index, loads ? there : here, loads ? here : there, loads ? SONDE_COMM_LOAD : (stores ? SONDE_COMM_STORE : SONDE_COMM_ATOMIC)},
+        .leaf = sonde_profile_locate(s->profile, s->index, row->node),
+        .file = row->file ? sonde_process_string(p, row->file) : NULL,
+        .line = row->line,
+        .sum = {.operations = row->count, .bytes = row->count * row->bytes},
+    };
+    set_object(s, &f, row->object);
+    f.owner = there; /* a pool's device may be known by its use alone */
+    return add_flow(s, &f);
+}
+
+static int add_coverage(const struct sums *s, const struct sonde_row_remote *row, struct sonde_comm *out)
+{
+    const uint32_t leaf = sonde_profile_locate(s->profile, s->index, row->node);
+    const char *name = s->profile->nodes.items[leaf].name;
+    size_t i = 0;
+    while (i < out->coverage.count && strcmp(out->coverage.items[i].name, name) != 0)
+        i++;
+    if (i == out->coverage.count && sonde_vector_push(&out->coverage, (struct sonde_comm_coverage){.name = name}))
+        return SONDE_ENOMEM;
+    struct sonde_comm_coverage *c = &out->coverage.items[i];
+    c->engines |= row->engine < SONDE_ENGINE_COUNT ? 1u << row->engine : 0;
+    out->partial |= row->missed != SONDE_VALUE_MISSED_NONE;
+    if (row->missed == SONDE_VALUE_MISSED_NONE)
+        c->looked_at += row->count;
+    else if (row->missed < SONDE_VALUE_MISSED_COUNT)
+        c->missed[row->missed] += row->count;
+    return 0;
+}
+
+/* What was never executed is nothing. They have no times: of a part of the run there are none. */
+static int add_kernels(struct sums *s, bool whole, struct sonde_comm *out)
+{
+    const struct sonde_process *p = &s->m->processes[s->index];
+    const struct sonde_row_remote *rows = p->tables[SONDE_TABLE_REMOTE].rows;
+    int rc = 0;
+    for (uint32_t k = 1; k < p->tables[SONDE_TABLE_REMOTE].count && !rc; k++) {
+        out->kernels |= rows[k].node != 0;
+        if (rows[k].node && rows[k].count && !rows[k].device)
+            rc = add_coverage(s, &rows[k], out);
+        else if (rows[k].node && rows[k].count && whole)
+            rc = add_access(s, &rows[k]);
+    }
+    return rc;
+}
+
+static uint64_t launches_of(const struct sonde_comm_coverage *c)
+{
+    uint64_t sum = c->looked_at;
+    for (unsigned k = 1; k < SONDE_VALUE_MISSED_COUNT; k++)
+        sum += c->missed[k];
+    return sum;
+}
+
+static int by_launches(const void *left, const void *right)
+{
+    const struct sonde_comm_coverage *a = left, *b = right;
+    const uint64_t x = launches_of(a), y = launches_of(b);
+    return x != y ? (x < y ? 1 : -1) : strcmp(a->name, b->name);
+}
+
 /* ---- without a trace ---------------------------------------------------------------------------- */
 
 static uint32_t kind_of(const struct sonde_process *p, uint32_t node)
@@ -202,11 +278,20 @@ static int compare_places(const struct sonde_profile *profile, uint32_t a, uint3
     return by || a == b ? by : compare(x->offset, y->offset);
 }
 
+static int compare_texts(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) : compare(a != NULL, b != NULL);
+}
+
+/* A line of a kernel is one wherever the kernel was launched. */
 static int by_line(const void *left, const void *right, void *user)
 {
     const struct sonde_comm_line *a = left, *b = right;
-    const int by = compare_pairs(&a->pair, &b->pair);
-    return by ? by : compare_places(user, a->node, b->node);
+    int by = compare_pairs(&a->pair, &b->pair);
+    by = by ? by : compare_texts(a->kernel, b->kernel);
+    by = by ? by : compare_texts(a->file, b->file);
+    by = by ? by : compare(a->line, b->line);
+    return by || a->kernel ? by : compare_places(user, a->node, b->node);
 }
 
 /* Of one line the first call path of the tree comes first: it stands for all. */
@@ -292,11 +377,26 @@ static int sum_pairs(const struct sums *s, struct sonde_comm *out)
     return rc;
 }
 
+/* Of a kernel of which nothing is said all is known. */
+static bool is_whole(const struct sonde_comm *c, const char *kernel)
+{
+    for (size_t i = 0; kernel && i < c->coverage.count; i++)
+        if (strcmp(c->coverage.items[i].name, kernel) == 0)
+            return launches_of(&c->coverage.items[i]) == c->coverage.items[i].looked_at;
+    return true;
+}
+
+static struct sonde_comm_line line_of(const struct sums *s, const struct sonde_comm *c, const struct flow *f)
+{
+    const char *kernel = sonde_comm_is_of_kernel(f->pair.kind) ? s->profile->nodes.items[f->leaf].name : NULL;
+    return (struct sonde_comm_line){.pair = f->pair, .node = f->place, .kernel = kernel, .file = f->file, .line = f->line, .exact = is_whole(c, kernel), .sum = f->sum};
+}
+
 static int sum_lines(const struct sums *s, struct sonde_comm *out)
 {
     size_t kept = 0;
     for (size_t i = 0; i < s->flows.count; i++)
-        if (sonde_vector_push(&out->lines, (struct sonde_comm_line){s->flows.items[i].pair, s->flows.items[i].place, s->flows.items[i].sum}))
+        if (sonde_vector_push(&out->lines, line_of(s, out, &s->flows.items[i])))
             return SONDE_ENOMEM;
     struct sonde_comm_line *items = out->lines.items;
     if (!out->lines.count)
@@ -351,6 +451,9 @@ static int read_process(struct sums *s, struct sonde_comm *out)
     const struct sonde_process *p = &s->m->processes[s->index];
     const struct sonde_comm_config *c = s->config;
     const bool whole = !c->from_ns && !c->to_ns;
+    const int rc = add_kernels(s, whole, out);
+    if (rc)
+        return rc;
     if (p->header.trace) /* what begins in the range may have been asked for, or stored, before it: is_asked_for() decides */
         return sonde_trace_each(p, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP, .progress = c->progress}, add_op, s);
     out->untraced++;
@@ -369,6 +472,8 @@ int sonde_comm_compute(const struct sonde_measurement *m, const struct sonde_pro
     rc = rc ? rc : sum_objects(&s, out);
     if (!rc)
         sum_all(&s, out);
+    if (out->coverage.count)
+        qsort(out->coverage.items, out->coverage.count, sizeof *out->coverage.items, by_launches);
     sonde_vector_fini(&s.flows);
     sonde_map_fini(&s.by_key);
     sonde_object_model_fini(&s.model);
@@ -381,4 +486,11 @@ void sonde_comm_fini(struct sonde_comm *comm)
     sonde_vector_fini(&comm->matrix);
     sonde_vector_fini(&comm->lines);
     sonde_vector_fini(&comm->objects);
+    sonde_vector_fini(&comm->coverage);
+}
+
+const char *sonde_comm_kind_name(uint32_t kind)
+{
+    static const char *const names[] = {"copy", "migration", "load", "store", "atomic"};
+    return kind < sizeof names / sizeof *names ? names[kind] : "unknown";
 }

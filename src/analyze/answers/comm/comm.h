@@ -1,7 +1,7 @@
 /* comm.h - which device, or the host, sent how many bytes to which: by pair, by the line that asked, by data object.
  *
- * Of copies and migrations, as the runtime reported them: nothing is estimated. An end of which the
- * runtime did not say where it lies is unknown, and counts as that. docs/communication.md defines each number.
+ * Of copies and migrations, as the runtime reported them, and of accesses of kernels that were counted (record --comm): nothing is
+ * estimated. An end of which the runtime did not say where it lies is unknown, and counts as that. docs/communication.md defines each number.
  *
  * Threads: any, one at a time per result.
  */
@@ -13,6 +13,7 @@
 
 #include "analyze/profile/object_model.h"
 #include "analyze/profile/profile.h"
+#include "base/kinds.h"
 #include "base/progress.h"
 #include "base/vector.h"
 #include "format/reader.h"
@@ -30,7 +31,15 @@ struct sonde_comm_end {
 enum sonde_comm_kind {
     SONDE_COMM_COPY,
     SONDE_COMM_MIGRATION, /* the runtime was asked to move an object, and may have found it there */
+    SONDE_COMM_LOAD,      /* of a kernel's threads, from memory that is not their device's */
+    SONDE_COMM_STORE,
+    SONDE_COMM_ATOMIC,    /* from the device that asks for it: its bytes count once */
 };
+const char *sonde_comm_kind_name(uint32_t kind);
+static inline bool sonde_comm_is_of_kernel(uint32_t kind)
+{
+    return kind >= SONDE_COMM_LOAD;
+}
 
 struct sonde_comm_pair { /* one way, in one process */
     uint32_t process;
@@ -39,14 +48,25 @@ struct sonde_comm_pair { /* one way, in one process */
 };
 
 struct sonde_comm_sum {
-    uint64_t operations, bytes;
+    uint64_t operations, bytes; /* of a kernel: accesses of single threads */
     uint64_t timed, ns;  /* of the operations: those with device times, and these added up */
 };
 
 struct sonde_comm_line { /* what one line of the user's asked for */
     struct sonde_comm_pair pair;
     uint32_t node;       /* tree node of the line's frame, in the first of its call paths; 0 unknown */
+    const char *kernel;  /* whose accesses these are; NULL: none, the frame's line asked for copies */
+    const char *file;    /* of its source; NULL unknown */
+    uint32_t line;
+    bool exact;          /* all launches of the kernel were looked at; also of copies */
     struct sonde_comm_sum sum;
+};
+
+struct sonde_comm_coverage { /* of one kernel (record --comm) */
+    const char *name;
+    uint64_t looked_at;  /* launches of which all accesses are known */
+    uint64_t missed[SONDE_VALUE_MISSED_COUNT]; /* others, by why */
+    unsigned engines;    /* 1 << enum sonde_engine */
 };
 
 struct sonde_comm_object { /* objects of one kind that one place allocated, in one memory */
@@ -70,6 +90,9 @@ struct sonde_comm { /* ready when zeroed; each list adds up to `all`, most bytes
                                                  * is COPY then, its process the first */
     SONDE_VECTOR(struct sonde_comm_line) lines;
     SONDE_VECTOR(struct sonde_comm_object) objects;
+    SONDE_VECTOR(struct sonde_comm_coverage) coverage; /* by launches, most first */
+    bool partial;                       /* of some kernels not all launches: then their kinds' sums are the least that there was */
+    bool kernels;                       /* accesses of kernels were counted: of the whole run, so none of a part of it */
     uint32_t untraced;                  /* processes of which the profile alone is known */
 };
 

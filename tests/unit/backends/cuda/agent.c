@@ -240,6 +240,23 @@ void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum so
     noted.missed[noted.misses++ % NOTED_MAX].why = why;
 }
 
+uint32_t sonde_remote_add(const struct sonde_remote_access *access)
+{
+    noted.remote[noted.remotes % NOTED_MAX] = (struct noted_remote){.access = *access};
+    return ++noted.remotes;
+}
+
+void sonde_remote_seen(uint32_t row, uint64_t threads)
+{
+    if (row)
+        noted.remote[(row - 1) % NOTED_MAX].threads = threads;
+}
+
+void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
+{
+    sonde_value_missed(operation, why, engine);
+}
+
 enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, uint64_t shape)
 {
     (void)operation, (void)name, (void)shape;

@@ -43,6 +43,11 @@ extern struct noted {
         enum sonde_value_missed why;
         enum sonde_engine engine;
     } missed[NOTED_MAX];
+    uint32_t remotes;
+    struct noted_remote {
+        struct sonde_remote_access access;
+        uint64_t threads;
+    } remote[NOTED_MAX];
     struct sonde_value_change change[NOTED_MAX];
     uint32_t written;
     struct {

@@ -230,7 +230,7 @@ static void guess(unsigned char *part, const struct sonde_plan *plan)
 static void run(void *const *area)
 {
     const struct sonde_ptx_narrow all = {VALUE, device.mixed ? 2000 : VALUE, 0, 0};
-    const struct sonde_plan plan = {SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES | SONDE_PLAN_GUESSES, 1, 1};
+    const struct sonde_plan plan = {SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES | SONDE_PLAN_GUESSES, 1, 1, 0};
     if (!area)
         return;
     unsigned char *part = bytes_at(*(const CUdeviceptr *)*area);

@@ -1,0 +1,88 @@
+/* remote.c - accesses of kernels to memory of other devices and of the host (--comm): a row for each access and what it went to, and for each
+ * kernel in its calling context how many launches were looked at.
+ */
+#include "store.h"
+
+#include <string.h>
+
+#include "agent/state/state.h"
+#include "table.h"
+
+static struct sonde_map looks; /* node << 32 | engine << 8 | reason -> row; table_lock */
+
+void sonde__remote_init(void)
+{
+    memset(&looks, 0, sizeof looks);
+}
+
+static void say_full(void)
+{
+    sonde_note("comm: no room in --memory for all accesses of kernels to other memory");
+}
+
+uint32_t sonde_remote_add(const struct sonde_remote_access *a)
+{
+    uint32_t id = 0;
+    if (!a->operation || !a->device || !sonde__agent_here())
+        return 0;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_remote *row = ROW_ADD(REMOTE, struct sonde_row_remote, &id);
+    if (row) {
+        *row = (struct sonde_row_remote){
+            .node = a->operation,
+            .object = a->object,
+            .file = a->file,
+            .line = a->line,
+            .number = a->number,
+            .what = a->what,
+            .bytes = a->bytes,
+            .device = a->device,
+            .owner = a->owner,
+        };
+        sonde__row_commit(SONDE_TABLE_REMOTE);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    if (!row)
+        say_full();
+    return row ? id : 0;
+}
+
+void sonde_remote_seen(uint32_t id, uint64_t threads)
+{
+    if (!id || !sonde__agent_here())
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_remote *row = sonde__table_find(SONDE_TABLE_REMOTE, sizeof *row, id);
+    if (row)
+        row->count = threads;
+    sonde__unlock(&sonde__agent.table_lock);
+}
+
+/* Under table_lock; NULL: no room. */
+static struct sonde_row_remote *look_for(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
+{
+    const uint64_t key = (uint64_t)operation << 32 | (uint64_t)engine << 8 | why, *known = sonde__map_find(&looks, key);
+    uint32_t id = known ? (uint32_t)*known : 0;
+    if (known)
+        return sonde__table_find(SONDE_TABLE_REMOTE, sizeof(struct sonde_row_remote), id);
+    struct sonde_row_remote *row = sonde__map_room(&looks, &sonde__agent.heap) ? ROW_ADD(REMOTE, struct sonde_row_remote, &id) : NULL;
+    if (!row)
+        return NULL;
+    *row = (struct sonde_row_remote){.node = operation, .missed = (uint8_t)why, .engine = (uint8_t)engine};
+    sonde__row_commit(SONDE_TABLE_REMOTE);
+    sonde__map_add(&looks, &sonde__agent.heap, key, id);
+    return row;
+}
+
+void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
+{
+    if (!operation || !sonde__agent_here())
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_remote *row = look_for(operation, why, engine);
+    if (row)
+        row->count++;
+    sonde__unlock(&sonde__agent.table_lock);
+    if (!row)
+        say_full();
+}

@@ -1,0 +1,73 @@
+/* rewrite_remote.c - accesses to memory that is not the kernel's device's: what an instrumented copy has more for them (SONDE_PLAN_REMOTE).
+ *
+ * An access whose pointer is a parameter needs nothing: to which object the parameter points is known at the launch, and the count of its
+ * block says how often. The others compare their address with the bounds of all remote memory: a subtraction and a comparison with what
+ * is a parameter, too. Whoever is within looks for its range, and the lanes that found the same slot are added by one of them.
+ */
+#include "rewrite_copy.h"
+
+#define MATCH_TARGET 70u /* match.any.sync: PTX ISA 9.7.13.10, sm_70 and later */
+
+_Static_assert(offsetof(struct sonde_plan_remote, bytes) == 8 && offsetof(struct sonde_plan_remote, count) == 16 && offsetof(struct sonde_plan_remote, range) == 24 &&
+                   sizeof(struct sonde_plan_remote_range) == 24,
+               "the texts below have them");
+
+bool sonde__ptx_is_checked(const struct sonde_ptx_flow *flow, uint32_t k)
+{
+    return !flow->pointer[k] && flow->origins[k].parameter < SONDE_PTX_OF_COMPILER;
+}
+
+uint32_t sonde__ptx_checked(const struct sonde_ptx_function *f, const struct sonde_ptx_flow *flow)
+{
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < f->accesses; k++)
+        count += sonde__ptx_is_checked(flow, k);
+    return count;
+}
+
+void sonde__ptx_remote_start(struct copy *c)
+{
+    if (!sonde__ptx_has_checked(c))
+        return;
+    say(c->out, ".reg .b64 %%sonde_fa, %%sonde_fb, %%sonde_fs, %%sonde_ft, %%sonde_fu, %%sonde_fp, %%sonde_fn;\n.reg .b32 %%sonde_fl, %%sonde_fm, %%sonde_fw;\n"
+                ".reg .pred %%sonde_fq;\nld.param.u64 %%sonde_fb, [sonde_remote];\nld.param.u64 %%sonde_fs, [sonde_remote+8];\n");
+}
+
+/* %sonde_fp: the word of slot %sonde_fl of access number `number`; the kernel's part as at its end. */
+static void put_add(struct copy *c, uint32_t number)
+{
+    const struct sonde_plan plan = sonde__ptx_plan(c->f, &c->flow, c->plan);
+    say(c->out, "ld.param.u64 %%sonde_fp, [sonde_area];\ncvta.to.global.u64 %%sonde_fp, %%sonde_fp;\nmov.u32 %%sonde_fw, %%smid;\n"
+                "mad.wide.u32 %%sonde_fp, %%sonde_fw, %zu, %%sonde_fp;\nmad.wide.u32 %%sonde_fp, %%sonde_fl, 8, %%sonde_fp;\n",
+        sonde__plan_part(&plan));
+    if (c->p->target >= MATCH_TARGET)
+        say(c->out, "activemask.b32 %%sonde_fm;\nmatch.any.sync.b32 %%sonde_fm, %%sonde_fl, %%sonde_fm;\nmov.u32 %%sonde_fw, %%lanemask_lt;\n"
+                    "and.b32 %%sonde_fw, %%sonde_fw, %%sonde_fm;\nsetp.eq.u32 %%sonde_fq, %%sonde_fw, 0;\npopc.b32 %%sonde_fm, %%sonde_fm;\n"
+                    "cvt.u64.u32 %%sonde_fn, %%sonde_fm;\n@%%sonde_fq ");
+    else
+        say(c->out, "mov.u64 %%sonde_fn, 1;\n");
+    say(c->out, "red.global.add.u64 [%%sonde_fp+%zu], %%sonde_fn;\n", sonde__plan_counts(&plan) + number * SONDE_PLAN_REMOTE_SLOTS * sizeof(uint64_t));
+}
+
+void sonde__ptx_remote(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
+{
+    if (!sonde__ptx_has_checked(c) || !sonde__ptx_is_checked(&c->flow, k))
+        return;
+    say(c->out, "add.s64 %%sonde_fa, ");
+    put_span(c->out, c->p, a->base);
+    say(c->out, ", %lld;\nsub.s64 %%sonde_ft, %%sonde_fa, %%sonde_fb;\nsetp.lt%s.u64 %%sonde_fq, %%sonde_ft, %%sonde_fs", (long long)a->offset,
+        a->predicate.bytes ? ".and" : "");
+    if (a->predicate.bytes) {
+        say(c->out, a->flags & SONDE_PTX_NEGATED ? ", !" : ", ");
+        put_span(c->out, c->p, a->predicate);
+    }
+    say(c->out, ";\n@!%%sonde_fq bra $sonde_near%u;\nmov.u64 %%sonde_fp, sonde_remote;\nld.param.u64 %%sonde_fn, [sonde_remote+16];\n$sonde_look%u:\n", k, k);
+    say(c->out, "ld.param.u64 %%sonde_ft, [%%sonde_fp+24];\nld.param.u64 %%sonde_fu, [%%sonde_fp+32];\nld.param.u32 %%sonde_fl, [%%sonde_fp+40];\n"
+                "sub.s64 %%sonde_ft, %%sonde_fa, %%sonde_ft;\nsetp.lt.u64 %%sonde_fq, %%sonde_ft, %%sonde_fu;\n@%%sonde_fq bra $sonde_found%u;\n",
+        k);
+    say(c->out, "add.s64 %%sonde_fp, %%sonde_fp, 24;\nsub.s64 %%sonde_fn, %%sonde_fn, 1;\nsetp.ne.u64 %%sonde_fq, %%sonde_fn, 0;\n@%%sonde_fq bra $sonde_look%u;\n"
+                "bra $sonde_near%u;\n$sonde_found%u:\n",
+        k, k, k);
+    put_add(c, c->checked++);
+    say(c->out, "$sonde_near%u:\n", k);
+}

@@ -1,0 +1,141 @@
+"""Accesses to remote memory, counted by the copy of a kernel (SONDE_PLAN_REMOTE): each access of which no parameter tells where it goes counts the threads
+that went to each slot, and no other access counts any. The truth is where the plain kernel's accesses were, in an interpreter.
+
+    remote.py REWRITE [PTXAS]
+"""
+import bisect
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+from interpreter import MULTIPROCESSORS, M32, Memory, Module
+
+COUNTS, REMOTE = 1, 32  # src/instrument/plan.h
+SLOTS, RANGES = 32, 64
+
+TYPES = [("u8", "%h0", 1), ("u16", "%h0", 2), ("u32", "%r0", 4), ("f32", "%f0", 4), ("u64", "%d0", 8), ("v2.f32", "{%f0, %f1}", 8), ("v4.u32", "{%r0, %r1, %r2, %r3}", 16),
+         ("v2.u64", "{%d0, %d1}", 16)]
+
+
+def kernels(target):
+    """Threads that read where to go from a table: loads, stores, atomics, predicated both ways, in a loop of as many turns as the thread's
+    number says; and stores through a parameter, which are not looked at."""
+    text = [f".version {'7.8' if target >= 80 else '7.0'}", f".target sm_{target}", ".address_size 64"]
+    for number, (type, registers, size) in enumerate(TYPES):
+        text += [f".visible .entry remote{number}(.param .u64 remote{number}_0, .param .u64 remote{number}_1)", "{", ".reg .b16 %h<2>;",
+                 ".reg .b32 %r<6>, %t, %n;", ".reg .b64 %d<4>, %table, %own, %at, %off;", ".reg .f32 %f<4>;", ".reg .pred %odd, %more;",
+                 f"ld.param.u64 %table, [remote{number}_0];", f"ld.param.u64 %own, [remote{number}_1];",
+                 "mov.u32 %t, %tid.x;", "mov.u32 %n, %ctaid.x;", "mad.lo.s32 %t, %n, 48, %t;", "mul.wide.u32 %off, %t, 8;", "add.s64 %table, %table, %off;",
+                 "mul.wide.u32 %off, %t, 16;", "add.s64 %own, %own, %off;", "and.b32 %r5, %t, 1;", "setp.eq.u32 %odd, %r5, 1;", "and.b32 %n, %t, 3;", "add.u32 %n, %n, 1;",
+                 "$again:", "ld.global.u64 %at, [%table];", f"ld.global.{type} {registers}, [%at+16];", f"st.global.{type} [%own], {registers};",
+                 f"@%odd st.global.{type} [%at+32], {registers};", f"@!%odd ld.global.{type} {registers}, [%at];",
+                 "atom.global.add.u32 %r4, [%at+48], 1;", "@%odd red.global.add.u64 [%at+56], 3;",
+                 "add.s64 %table, %table, 768;", "sub.u32 %n, %n, 1;", "setp.ne.u32 %more, %n, 0;", "@%more bra $again;", "ret;", "}"]
+    return "\n".join(text) + "\n"
+
+
+def table_of(ranges):
+    """struct sonde_plan_remote"""
+    begin, end = (min(at for at, _, _ in ranges), max(at + n for at, n, _ in ranges)) if ranges else (0, 0)
+    rows = [*ranges, *[(0, 0, 0)] * (RANGES - len(ranges))]
+    return struct.pack(f"<{3 + 3 * RANGES}Q", begin, end - begin, len(ranges), *(word for row in rows for word in row))
+
+
+def run(text, name, suffix, ranges_of, seed, blocks):
+    """The memory afterwards, what the module saw, the remote memory that there is, and the area."""
+    r, memory = random.Random(seed), Memory()
+    module = Module(text, memory)
+    objects = [memory.allocate(r.choice((64, 256, 1024))) for _ in range(24)]
+    places = [at + 64 * r.randrange(memory.sizes[at] // 64) for at in r.choices(objects, k=4 * 96)]
+    table = memory.allocate(8 * len(places))
+    for k, at in enumerate(places):
+        memory.write(table + 8 * k, 8, at)
+    own, end = memory.allocate(16 * 96), memory.top
+    ranges = ranges_of(r, [(at, memory.sizes[at]) for at in objects])
+    part = words_of(blocks + blocks % 2)
+    area = memory.allocate(8 * part * MULTIPROCESSORS)
+    more = [area, table_of(ranges)] if suffix else []
+    module.launch(name + suffix, (2, 1), (48, 1), [table, own, *more])
+    parts = [[memory.read(area + 8 * (part * m + k), 8) for k in range(part)] for m in range(MULTIPROCESSORS)]
+    return bytes(memory.bytes[:end]), module, ranges, [sum(words) for words in zip(*parts)]
+
+
+CHECKED = 5  # accesses of a kernel whose addresses come from memory
+
+
+def words_of(blocks):
+    words = blocks + CHECKED * SLOTS
+    return words + -words % 16
+
+
+def none(r, objects):
+    return []
+
+
+def some(r, objects):
+    return [(at, size, r.randrange(SLOTS)) for at, size in objects if r.random() < .4]
+
+
+def one(r, objects):
+    return [(*r.choice(objects), SLOTS - 1)]
+
+
+def all_of(r, objects):
+    return [(at, size, k % 3) for k, (at, size) in enumerate(objects)]
+
+
+def slot_of(ranges, at):
+    ranges = sorted(ranges)
+    k = bisect.bisect_right(ranges, (at, 1 << 63, 0)) - 1
+    return ranges[k][2] if k >= 0 and at < ranges[k][0] + ranges[k][1] else None
+
+
+def main():
+    rewrite, ptxas = sys.argv[1], next((path for path in sys.argv[2:3] if os.access(path, os.X_OK)), None)
+    threads = 0
+    with tempfile.TemporaryDirectory(prefix="sonde-remote-") as folder:
+        for target in (90, 60):
+            plain = kernels(target)
+            before, after = os.path.join(folder, "before.ptx"), os.path.join(folder, "after.ptx")
+            with open(before, "w") as file:
+                file.write(plain)
+            said = subprocess.run([rewrite, before, after, str(COUNTS | REMOTE)], capture_output=True, text=True, check=True).stdout
+            accesses = {}
+            for line in map(str.split, said.splitlines()):
+                if line[0] == "kernel":
+                    mine = accesses.setdefault(line[1], [])
+                    blocks = int(line[2])
+                elif line[0] == "access":
+                    mine.append((int(line[1]), int(line[7])))
+            with open(after) as file:
+                text = file.read()
+            assert ("match.any" in text) == (target >= 70)
+            if ptxas:
+                subprocess.run([ptxas, f"-arch=sm_{max(target, 80)}", after, "-o", os.path.join(folder, "after.cubin")], check=True)
+            assert len(accesses) == len(TYPES), accesses
+            for seed, (name, ranges_of) in enumerate((name, how) for name in accesses for how in (none, some, one, all_of)):
+                checked = [statement for statement, parameter in accesses[name] if not parameter]
+                assert len(checked) == CHECKED, (name, accesses[name])
+                plainly, module, ranges, _ = run(plain, name, "", ranges_of, seed, blocks)
+                instrumented, _, _, area = run(text, name, "__sonde", ranges_of, seed, blocks)
+                assert plainly == instrumented, f"{name} leaves other memory when it is instrumented"
+                at = blocks + blocks % 2
+                for number, statement in enumerate(checked):
+                    counted = area[at + number * SLOTS:at + (number + 1) * SLOTS]
+                    places = module.visits[name][statement]
+                    truth = [0] * SLOTS
+                    for slot in (slot_of(ranges, place) for place in places):
+                        if slot is not None:
+                            truth[slot] += 1
+                    assert counted == truth, f"{name}, access {number}, {ranges_of.__name__}: {counted}, in truth {truth}"
+                    threads += sum(truth)
+                    assert sum(truth) == len(places) or ranges_of is not all_of
+    assert threads > 10000
+    print(f"{threads} accesses of threads to remote memory counted" + ("" if ptxas else "; not tried: NVIDIA's assembler, which is not here"))
+
+
+if __name__ == "__main__":
+    main()
