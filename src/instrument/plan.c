@@ -52,6 +52,21 @@ uint64_t sonde__plan_read(const struct sonde_plan *p, const void *part, uint32_t
     return count;
 }
 
+void sonde__plan_remote_close(struct sonde_plan_remote *t, uint32_t count)
+{
+    uint32_t room = 1;
+    for (uint32_t k = 0; k < SONDE_PLAN_REMOTE_RANGES; k++) {
+        if (k >= count)
+            t->range[k] = (struct sonde_plan_remote_range){.begin = UINT64_MAX, .end = UINT64_MAX};
+        t->range[k].next = k + 1 < count ? t->range[k + 1].begin : UINT64_MAX;
+    }
+    while (room < count)
+        room *= 2;
+    t->step = room / 2 * sizeof *t->range;
+    t->begin = count ? t->range[0].begin : 0;
+    t->bytes = count ? t->range[count - 1].end - t->begin : 0;
+}
+
 uint64_t sonde__plan_remote(const struct sonde_plan *p, const void *part, uint32_t number, uint32_t slot)
 {
     uint64_t count = 0;

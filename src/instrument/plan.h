@@ -118,16 +118,22 @@ static inline uint64_t sonde__plan_marks(uint64_t bytes, unsigned grain)
     return (bytes / grain + 32) / 16 * 16; /* an access of 32 bytes may begin with the last one */
 }
 
-/* SONDE_PLAN_REMOTE: memory that is not the kernel's own device's. An address that lies in no range is not counted; those of all ranges lie in
- * `bytes` from `begin` on. Several ranges may have one slot: ranges are addresses, which come and go, slots are what is told apart. */
+/* SONDE_PLAN_REMOTE: memory that is not the kernel's own device's. An address that lies in no range is not counted. Several ranges may have one
+ * slot: ranges are addresses, which come and go, slots are what is told apart. */
 #define SONDE_PLAN_REMOTE_SLOTS  32u
-#define SONDE_PLAN_REMOTE_RANGES 64u
+#define SONDE_PLAN_REMOTE_RANGES 64u /* a power of two: they are searched by halves */
 struct sonde_plan_remote {
-    uint64_t begin, bytes, count; /* of ranges; 0: then bytes is 0, too */
+    uint64_t home, home_bytes;  /* a stretch without ranges, in which most accesses are expected: they need no search */
+    uint64_t begin, bytes;      /* of all ranges; 0 bytes: there is none */
+    uint64_t step;              /* of the search: half of `room`, in bytes of ranges; below one range: there is nothing to halve */
     struct sonde_plan_remote_range {
-        uint64_t begin, bytes, slot;
+        uint64_t begin, end; /* behind the last one: UINT64_MAX */
+        uint64_t next;       /* where the next one begins */
+        uint64_t slot;
     } range[SONDE_PLAN_REMOTE_RANGES];
 };
+/* A table of `count` ranges in the order of their addresses, of which begin, end and slot are there; `home` and what is between them follow. */
+void sonde__plan_remote_close(struct sonde_plan_remote *t, uint32_t count);
 /* Of a part that has been read. */
 uint64_t sonde__plan_remote(const struct sonde_plan *p, const void *part, uint32_t number, uint32_t slot);
 

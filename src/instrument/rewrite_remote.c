@@ -1,15 +1,19 @@
 /* rewrite_remote.c - accesses to memory that is not the kernel's device's: what an instrumented copy has more for them (SONDE_PLAN_REMOTE).
  *
  * An access whose pointer is a parameter needs nothing: to which object the parameter points is known at the launch, and the count of its
- * block says how often. The others compare their address with the bounds of all remote memory: a subtraction and a comparison with what
- * is a parameter, too. Whoever is within looks for its range, and the lanes that found the same slot are added by one of them.
+ * block says how often. The others compare their address with a stretch in which no remote memory lies: a subtraction and a comparison.
+ * Whoever is not in it searches the table, which is a parameter, too, by halves, and has found either another such stretch, which the thread
+ * uses from then on, or a slot: the lanes that found the same one are added by one of them.
  */
 #include "rewrite_copy.h"
 
 #define MATCH_TARGET 70u /* match.any.sync: PTX ISA 9.7.13.10, sm_70 and later */
 
-_Static_assert(offsetof(struct sonde_plan_remote, bytes) == 8 && offsetof(struct sonde_plan_remote, count) == 16 && offsetof(struct sonde_plan_remote, range) == 24 &&
-                   sizeof(struct sonde_plan_remote_range) == 24,
+_Static_assert(offsetof(struct sonde_plan_remote, home_bytes) == 8 && offsetof(struct sonde_plan_remote, begin) == 16 &&
+                   offsetof(struct sonde_plan_remote, bytes) == 24 && offsetof(struct sonde_plan_remote, step) == 32 &&
+                   offsetof(struct sonde_plan_remote, range) == 40 && sizeof(struct sonde_plan_remote_range) == 32 &&
+                   offsetof(struct sonde_plan_remote_range, end) == 8 && offsetof(struct sonde_plan_remote_range, next) == 16 &&
+                   offsetof(struct sonde_plan_remote_range, slot) == 24,
                "the texts below have them");
 
 bool sonde__ptx_is_checked(const struct sonde_ptx_flow *flow, uint32_t k)
@@ -49,25 +53,39 @@ static void put_add(struct copy *c, uint32_t number)
     say(c->out, "red.global.add.u64 [%%sonde_fp+%zu], %%sonde_fn;\n", sonde__plan_counts(&plan) + number * SONDE_PLAN_REMOTE_SLOTS * sizeof(uint64_t));
 }
 
+/* The range whose beginning is the last one not behind %sonde_fa: %sonde_fp is the table's address less than its own by as much as the first
+ * one's. Behind all there is nothing, as what lies there begins at UINT64_MAX. */
+static void put_search(struct copy *c, uint32_t k)
+{
+    say(c->out, "mov.u64 %%sonde_fp, sonde_remote;\nld.param.u32 %%sonde_fl, [sonde_remote+32];\nsetp.lt.u32 %%sonde_fq, %%sonde_fl, 32;\n"
+                "@%%sonde_fq bra $sonde_at%u;\n$sonde_look%u:\n",
+        k, k);
+    say(c->out, "cvt.u64.u32 %%sonde_fn, %%sonde_fl;\nadd.s64 %%sonde_fn, %%sonde_fp, %%sonde_fn;\nld.param.u64 %%sonde_ft, [%%sonde_fn+40];\n"
+                "setp.le.u64 %%sonde_fq, %%sonde_ft, %%sonde_fa;\n@%%sonde_fq mov.u64 %%sonde_fp, %%sonde_fn;\nshr.u32 %%sonde_fl, %%sonde_fl, 1;\n"
+                "setp.ge.u32 %%sonde_fq, %%sonde_fl, 32;\n@%%sonde_fq bra $sonde_look%u;\n$sonde_at%u:\n",
+        k, k);
+}
+
 void sonde__ptx_remote(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
     if (!sonde__ptx_has_checked(c) || !sonde__ptx_is_checked(&c->flow, k))
         return;
     say(c->out, "add.s64 %%sonde_fa, ");
     put_span(c->out, c->p, a->base);
-    say(c->out, ", %lld;\nsub.s64 %%sonde_ft, %%sonde_fa, %%sonde_fb;\nsetp.lt%s.u64 %%sonde_fq, %%sonde_ft, %%sonde_fs", (long long)a->offset,
+    say(c->out, ", %lld;\nsub.s64 %%sonde_ft, %%sonde_fa, %%sonde_fb;\nsetp.ge%s.u64 %%sonde_fq, %%sonde_ft, %%sonde_fs", (long long)a->offset,
         a->predicate.bytes ? ".and" : "");
     if (a->predicate.bytes) {
         say(c->out, a->flags & SONDE_PTX_NEGATED ? ", !" : ", ");
         put_span(c->out, c->p, a->predicate);
     }
-    say(c->out, ";\n@!%%sonde_fq bra $sonde_near%u;\nmov.u64 %%sonde_fp, sonde_remote;\nld.param.u64 %%sonde_fn, [sonde_remote+16];\n$sonde_look%u:\n", k, k);
-    say(c->out, "ld.param.u64 %%sonde_ft, [%%sonde_fp+24];\nld.param.u64 %%sonde_fu, [%%sonde_fp+32];\nld.param.u32 %%sonde_fl, [%%sonde_fp+40];\n"
-                "sub.s64 %%sonde_ft, %%sonde_fa, %%sonde_ft;\nsetp.lt.u64 %%sonde_fq, %%sonde_ft, %%sonde_fu;\n@%%sonde_fq bra $sonde_found%u;\n",
-        k);
-    say(c->out, "add.s64 %%sonde_fp, %%sonde_fp, 24;\nsub.s64 %%sonde_fn, %%sonde_fn, 1;\nsetp.ne.u64 %%sonde_fq, %%sonde_fn, 0;\n@%%sonde_fq bra $sonde_look%u;\n"
-                "bra $sonde_near%u;\n$sonde_found%u:\n",
-        k, k, k);
+    say(c->out, ";\n@!%%sonde_fq bra $sonde_near%u;\nld.param.u64 %%sonde_ft, [sonde_remote+16];\nld.param.u64 %%sonde_fu, [sonde_remote+24];\n"
+                "sub.s64 %%sonde_ft, %%sonde_fa, %%sonde_ft;\nsetp.ge.u64 %%sonde_fq, %%sonde_ft, %%sonde_fu;\n@%%sonde_fq bra $sonde_near%u;\n",
+        k, k);
+    put_search(c, k);
+    say(c->out, "ld.param.u64 %%sonde_ft, [%%sonde_fp+48];\nsetp.lt.u64 %%sonde_fq, %%sonde_fa, %%sonde_ft;\n@%%sonde_fq bra $sonde_found%u;\n", k);
+    say(c->out, "mov.u64 %%sonde_fb, %%sonde_ft;\nld.param.u64 %%sonde_fs, [%%sonde_fp+56];\nsub.s64 %%sonde_fs, %%sonde_fs, %%sonde_fb;\nbra $sonde_near%u;\n"
+                "$sonde_found%u:\nld.param.u32 %%sonde_fl, [%%sonde_fp+64];\n",
+        k, k);
     put_add(c, c->checked++);
     say(c->out, "$sonde_near%u:\n", k);
 }

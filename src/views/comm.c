@@ -208,7 +208,7 @@ static void kernel_cell(struct sonde_view_table *t, const struct sonde_query *q,
 {
     struct sonde_text text = {0};
     const char *slash = line->file ? strrchr(line->file, '/') : NULL;
-    sonde_text_add(&text, line->kernel);
+    sonde_name_function(&text, line->kernel);
     if (line->file)
         sonde_text_format(&text, " %s:%u", slash ? slash + 1 : line->file, line->line);
     if (line->node) {
@@ -388,6 +388,14 @@ static bool several_have_devices(const struct sonde_comm *c)
     return false;
 }
 
+static void say_kernels(const struct sonde_comm *c, bool part, struct sonde_view_data *out)
+{
+    if (c->partial && !part)
+        sonde_view_say(out, false, "Not all launches were looked at (above): of those that were not, accesses are missing here.");
+    if (c->kernels && part)
+        sonde_view_say(out, false, "Accesses of kernels have no times: of a part of the run they are left out.");
+}
+
 static void say_all(const struct sonde_comm *c, bool part, struct sonde_view_data *out)
 {
     char count[SONDE_NUMBER_MAX], bytes[SONDE_NUMBER_MAX];
@@ -409,10 +417,7 @@ static void say_all(const struct sonde_comm *c, bool part, struct sonde_view_dat
                        sonde_number_bytes(bytes, (double)c->unknown.bytes));
     if (several_have_devices(c))
         sonde_view_say(out, false, "Devices of different processes may be the same one: what would tell is not recorded.");
-    if (c->partial && !part)
-        sonde_view_say(out, false, "Not all launches were looked at (above): of those that were not, accesses are missing here.");
-    if (c->kernels && part)
-        sonde_view_say(out, false, "Accesses of kernels have no times: of a part of the run they are left out.");
+    say_kernels(c, part, out);
     if (c->untraced)
         sonde_view_say(out, false, "recorded with --profile: data objects are unknown, and so are ends of copies that differ within a call path.");
 }
@@ -461,6 +466,7 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         sonde_view_say(out, false, "no copy and no migration %s", part ? "began in this time" : "was recorded");
         if (c->coverage.count)
             sonde_view_show(out, looked_at, true);
+        say_kernels(c, part, out);
         return 0;
     }
     const int rc = by ? 0 : show_matrix(q, c, out);

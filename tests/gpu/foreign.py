@@ -10,8 +10,8 @@ HeCBench: github.com/zjin-lcf/HeCBench; NAME is a folder's, without "-cuda" (def
 Makefile and run by its target `run`; one that takes longer than --limit is left out. With --samples NAME is a folder somewhere below the source
 (default: all that have a .cu file); its *.cu and *.cpp are compiled with nvcc and --flags, and run without arguments. With --bits all that copies bring
 to the host is compared bit by bit, too (foreign_bits.c): what two plain runs and a recorded one had alike. Lines, but for those with times, that two plain runs and a
-recorded one print alike must be printed by the instrumented one, too. A mode is what --values can be, or `sampled`: fine, one launch of
-20. Status 1: something differs.
+recorded one print alike must be printed by the instrumented one, too. A mode is what --values can be, `sampled`: fine, one launch of
+20, or `comm`: --comm instead. Status 1: something differs.
 """
 import argparse
 import concurrent.futures
@@ -107,13 +107,15 @@ class Program:
         return row
 
     def compare_mode(self, mode, first, second, recorded, plain):
-        options = ["--values=fine", "--values-sample=1/20"] if mode == "sampled" else ["--values=" + mode]
+        options = {"sampled": ["--values=fine", "--values-sample=1/20"], "comm": ["--comm"]}.get(mode, ["--values=" + mode])
         looked, path = self.record(mode, *options)
-        kernels, values, ledger = self.kernels(path), self.view(path, "values") or {"objects": [], "coverage": []}, self.view(path, "ledger") or {}
+        values = self.view(path, "comm" if mode == "comm" else "values") or {"objects": [], "coverage": []}
+        kernels, ledger = self.kernels(path), self.view(path, "ledger") or {}
         lines = list(zip(first[1], second[1], recorded[1], looked[1]))
         copies = [(a, d) for a, b, c, d in zip(first[3], second[3], recorded[3], looked[3]) if a == b == c]
         differences = [(a, d) for a, b, c, d in lines if a == b == c and a != d and not re.search("time|sec|(GB|FLOP).*/s", a, re.I)]
-        patterns = [p["pattern"] for o in values["objects"] for p in o["patterns"]]
+        patterns = [p["pattern"] for o in values["objects"] for p in o.get("patterns", [])]
+        remote = {f"{p['from']} → {p['to']} {p['kind']}": [p["operations"], p["bytes"]] for p in values.get("pairs", []) if p["kind"] in ("load", "store", "atomic")}
         reasons = {}
         for c in values["coverage"]:
             if c["looked_at"] < c["launches"] or c["reason"]:
@@ -129,6 +131,7 @@ class Program:
             "kernel_time": round(sum(v[1] for v in kernels.values()) / max(1, sum(v[1] for v in plain.values())), 4),
             "wall_time": round(looked[2] / second[2], 4),
             "plain": reasons,
+            "remote": remote,
             "patterns": {name: patterns.count(name) for name in sorted(set(patterns))},
             "notes": [note for process in ledger.get("processes", []) for note in process["notes"]],
         }

@@ -176,4 +176,65 @@ class Made(Case):
         self.assertFalse([a for a in self.json(path, "advice")["advice"] if a["rule"] == "resent_objects"])
 
 
+class Kernels(Case):
+    """Accesses of kernels to memory of another device and of the host, as record --comm counts them."""
+
+    def made(self, path, missed=0):
+        p = live.Process("node-4711-1", 4711)
+        gpus, thread = [p.device("GPU"), p.device("GPU")], p.thread(4711)
+        queue, at = p.queue(gpus[0]), p.start_ns + 10**6
+        here = lambda name, line: p.node(0, p.frame(live.PYTHON, p.python(name, "/home/user/halo.py", line)))
+        array = p.object(5, p.node(here("setup", 3), p.frame(live.API, offset=2, name="cuMemAlloc")), 1000, p.start_ns, device=gpus[1])
+        pinned = p.object(8, p.node(here("setup", 4), p.frame(live.API, offset=2, name="cuMemHostAlloc")), 1000, p.start_ns)
+        for i, function in enumerate(("step", "step", "last")):
+            at += 10**4
+            halo = p.enqueue(thread, queue, "cuLaunchKernel", here(function, 7), "kernel", at, at + 10, at + 500, at + 1500, name="void halo<4>(float*)")
+            if i != 1:  # both calls of step() are one place
+                p.remote(halo, array, 2, 640, gpus[0], gpus[1], what=1, size=16, file="/src/halo.cu", line=31)
+        p.remote(halo, array, 1, 7, gpus[0], gpus[1], what=0, size=4, file="/src/halo.cu", line=30)
+        p.remote(halo, pinned, 3, 5, gpus[0], 0, what=0, size=8, file="/src/halo.cu", line=33)
+        p.remote(halo, pinned, 3, 0, gpus[0], 0, what=0, size=8, file="/src/halo.cu", line=34)
+        p.remote(halo, 0, 4, 9, gpus[0], gpus[1], what=3, size=4)
+        p.looked_at(halo, 3)
+        if missed:
+            p.looked_at(halo, missed, 18)
+        live.write_manifest(path, ["halo.py"])
+        p.write(path)
+
+    def test_kinds(self):
+        path = self.path("halo.sonde")
+        self.made(path)
+        value = self.json(path, "comm")
+        found = {(row["from"], row["to"], row["kind"]): (row["operations"], row["bytes"], row["exact"]) for row in value["pairs"]}
+        self.assertEqual(found, {(0, 1, "store"): (1280, 20480, True), (1, 0, "load"): (7, 28, True), ("host", 0, "load"): (5, 40, True),
+                                 (0, 1, "atomic"): (9, 36, True)})
+        self.assertEqual({(row["kernel"], row["file"], row["line"], row["kind"], row["bytes"]) for row in value["lines"]},
+                         {("void halo<4>(float*)", "/src/halo.cu", 31, "store", 20480), ("void halo<4>(float*)", "/src/halo.cu", 30, "load", 28),
+                          ("void halo<4>(float*)", "/src/halo.cu", 33, "load", 40), ("void halo<4>(float*)", None, None, "atomic", 36)})
+        self.assertEqual({(row["name"], row["owner"], row["kind"], row["bytes"]) for row in value["objects"]},
+                         {("device", 1, "store", 20480), ("device", 1, "load", 28), ("pinned", "host", "load", 40), (None, 1, "atomic", 36)})
+        self.assertEqual(value["coverage"], [{"kernel": "void halo<4>(float*)", "engine": "ptx", "launches": 3, "looked_at": 3, "reason": None}])
+        text = self.ok("report", path, "comm").out
+        self.assertRegex(text, r"(?m)^halo<4>\(\) halo\.cu:31 ← step\(\) halo\.py:\d+ +0 → 1 +1,280 +20\.5 kB")
+        self.assertIn("1,301 accesses of kernels' threads to other memory, 20.6 kB", text)
+        self.assertNotIn("Not all launches", text)
+
+    def test_missed(self):
+        """What was not looked at is said, and numbers that lack it are not called exact."""
+        path = self.path("some.sonde")
+        self.made(path, missed=2)
+        value = self.json(path, "comm")
+        self.assertEqual({row["exact"] for name in ("pairs", "lines", "objects") for row in value[name]}, {False})
+        self.assertEqual([(row["launches"], row["looked_at"]) for row in value["coverage"]], [(5, 3)])
+        self.assertIn("refused its instrumented copy", value["coverage"][0]["reason"])
+        self.assertIn("Not all launches were looked at", self.ok("report", path, "comm").out)
+
+    def test_window(self):
+        """They have no times: of a part of the run they are left out, and that is said."""
+        path = self.path("part.sonde")
+        self.made(path)
+        self.assertEqual(self.json(path, "comm", "--from", "1%")["pairs"], [])
+        self.assertIn("Accesses of kernels have no times", self.ok("report", path, "comm", "--from", "1%").out)
+
+
 cli.main()

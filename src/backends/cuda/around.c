@@ -408,7 +408,7 @@ static enum sonde_value_missed choose_remote(struct sonde_cuda_around *a, struct
     enum sonde_value_missed why = check(a, k, l, place);
     a->twin = NULL;
     if (why || many) /* nothing is missed where there is no other memory */
-        return a->reach.table.count || many ? (why ? why : many) : SONDE_VALUE_MISSED_NONE;
+        return a->reach.table.bytes || many ? (why ? why : many) : SONDE_VALUE_MISSED_NONE;
     sonde__cuda_remote_point(&a->reach, k, *l->parameters, place);
     if (!sonde__cuda_remote_needs(&a->reach, k))
         return SONDE_VALUE_MISSED_NONE;
@@ -435,7 +435,7 @@ static void before_remote(struct sonde_cuda_around *a, struct sonde_cuda_kernel 
     enum sonde_value_missed why = left_out ? left_out : (place ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_MEMORY);
     if (!why && (captured || !l->parameters)) {
         const enum sonde_value_missed many = sonde__cuda_remote_reach(&a->reach, place);
-        why = a->reach.table.count || many ? (captured ? SONDE_VALUE_MISSED_GRAPH : SONDE_VALUE_MISSED_LAUNCH) : SONDE_VALUE_MISSED_NONE;
+        why = a->reach.table.bytes || many ? (captured ? SONDE_VALUE_MISSED_GRAPH : SONDE_VALUE_MISSED_LAUNCH) : SONDE_VALUE_MISSED_NONE;
     } else if (!why) {
         why = choose_remote(a, k, l, place);
         if (!why && a->twin)

@@ -127,19 +127,19 @@ static uint32_t slot_of(struct reached *r, uint32_t object, uint32_t owner)
 }
 
 /* Neighbours of one slot, between which nothing of this device lies, are one range. */
-static void add_range(struct reached *r, const struct sonde_patch_range *range, uint32_t slot, bool follows)
+static uint32_t add_range(struct reached *r, uint32_t count, const struct sonde_patch_range *range, uint32_t slot, bool follows)
 {
-    struct sonde_plan_remote *t = &r->table;
-    struct sonde_plan_remote_range *last = t->count ? &t->range[t->count - 1] : NULL;
+    struct sonde_plan_remote_range *last = count ? &r->table.range[count - 1] : NULL;
     if (last && follows && last->slot == slot) {
-        last->bytes = range->end - last->begin;
-    } else if (t->count == SONDE_PLAN_REMOTE_RANGES || slot == SONDE_PLAN_REMOTE_SLOTS) {
-        r->many = true;
-        return;
-    } else {
-        t->range[t->count++] = (struct sonde_plan_remote_range){range->first, range->end - range->first, slot};
+        last->end = range->end;
+        return count;
     }
-    t->bytes = range->end - t->range[0].begin;
+    if (count == SONDE_PLAN_REMOTE_RANGES || slot == SONDE_PLAN_REMOTE_SLOTS) {
+        r->many = true;
+        return count;
+    }
+    r->table.range[count] = (struct sonde_plan_remote_range){.begin = range->first, .end = range->end, .slot = slot};
+    return count + 1;
 }
 
 /* False: no memory. */
@@ -152,6 +152,33 @@ static bool has_ranges(uint32_t count)
     all.ranges = sonde__pages_get(all.room);
     all.room = all.ranges ? all.room : 0;
     return all.ranges != NULL;
+}
+
+/* All ranges of memory, in order: those of other devices and of the host, and in which stretch between them most of this device's lies. */
+static void fill_ranges(struct reached *r, const struct sonde_cuda_place *place, uint32_t count)
+{
+    struct sonde_plan_remote *t = &r->table;
+    uint64_t since = 0, own = 0, most = 0; /* where the stretch began, and its bytes */
+    uint32_t found = 0;
+    bool follows = false;
+    for (uint32_t k = 0; k <= count; k++) {
+        const struct sonde_patch_range *range = &all.ranges[k];
+        const uint32_t owner = k < count ? remote_owner(place, range->first, range->object) : 0;
+        if ((owner || k == count) && (own > most || !t->home_bytes)) {
+            most = own;
+            t->home = since;
+            t->home_bytes = (k < count ? range->first : UINT64_MAX) - since;
+        }
+        if (owner) {
+            found = add_range(r, found, range, slot_of(r, range->object, owner), follows);
+            since = range->end;
+            own = 0;
+        } else if (k < count) {
+            own += range->end - range->first;
+        }
+        follows = owner != 0;
+    }
+    sonde__plan_remote_close(t, found);
 }
 
 static void fill_table(struct reached *r, const struct sonde_cuda_place *place)
@@ -169,14 +196,7 @@ static void fill_table(struct reached *r, const struct sonde_cuda_place *place)
         count = sonde__cuda_memory_ranges(all.ranges, room);
     } while (count == room);
     count = sonde__patch_sort(all.ranges, count);
-    bool follows = false;
-    for (uint32_t k = 0; k < count; k++) {
-        const uint32_t owner = remote_owner(place, all.ranges[k].first, all.ranges[k].object);
-        if (owner)
-            add_range(r, &all.ranges[k], slot_of(r, all.ranges[k].object, owner), follows);
-        follows = owner != 0;
-    }
-    r->table.begin = r->table.count ? r->table.range[0].begin : 0;
+    fill_ranges(r, place, count);
 }
 
 static struct reached *reached_of(const struct sonde_cuda_place *place)
@@ -223,7 +243,7 @@ void sonde__cuda_remote_point(struct sonde_cuda_reach *out, const struct sonde_c
 
 bool sonde__cuda_remote_needs(const struct sonde_cuda_reach *reach, const struct sonde_cuda_kernel *k)
 {
-    return reach->pointers || (reach->table.count && sonde__ptx_checked(k->function, &k->flow));
+    return reach->pointers || (reach->table.bytes && sonde__ptx_checked(k->function, &k->flow));
 }
 
 bool sonde__cuda_remote_fits(const struct sonde_cuda_kernel *k)

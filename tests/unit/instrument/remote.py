@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from interpreter import MULTIPROCESSORS, M32, Memory, Module
+from interpreter import MULTIPROCESSORS, M64, Memory, Module
 
 COUNTS, REMOTE = 1, 32  # src/instrument/plan.h
 SLOTS, RANGES = 32, 64
@@ -38,10 +38,16 @@ def kernels(target):
 
 
 def table_of(ranges):
-    """struct sonde_plan_remote"""
-    begin, end = (min(at for at, _, _ in ranges), max(at + n for at, n, _ in ranges)) if ranges else (0, 0)
-    rows = [*ranges, *[(0, 0, 0)] * (RANGES - len(ranges))]
-    return struct.pack(f"<{3 + 3 * RANGES}Q", begin, end - begin, len(ranges), *(word for row in rows for word in row))
+    """struct sonde_plan_remote; home is a stretch between two ranges, or none."""
+    ranges, step = sorted(ranges), 1
+    begin, end = (ranges[0][0], ranges[-1][0] + ranges[-1][1]) if ranges else (0, 0)
+    nexts = [at for at, _, _ in ranges[1:]] + [M64]
+    rows = [(at, at + size, after, slot) for (at, size, slot), after in zip(ranges, nexts)]
+    while step < len(ranges):
+        step *= 2
+    home = rows[len(rows) // 2][1:3] if len(rows) > 1 else (0, 0)
+    rows += [(M64, M64, M64, 0)] * (RANGES - len(rows))
+    return struct.pack(f"<{5 + 4 * RANGES}Q", home[0], home[1] - home[0], begin, end - begin, step // 2 * 32, *(word for row in rows for word in row))
 
 
 def run(text, name, suffix, ranges_of, seed, blocks):
