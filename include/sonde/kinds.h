@@ -119,6 +119,7 @@ enum sonde_memory_class {
     SONDE_MEMORY_ON_DEVICE,
     SONDE_MEMORY_SHARED,  /* managed memory and shared virtual memory: moves between host and devices */
     SONDE_MEMORY_ON_HOST, /* pinned */
+    SONDE_MEMORY_OF_OTHERS, /* another process's: mapped here, it counts there */
 };
 
 enum sonde_object_trait {
@@ -138,7 +139,8 @@ enum sonde_object_trait {
     X(MANAGED, "managed", SHARED,    SONDE_OBJECT_PLACE | SONDE_OBJECT_UNSEEN)  \
     X(PINNED,  "pinned",  ON_HOST,   SONDE_OBJECT_PLACE | SONDE_OBJECT_UNSEEN)  \
     X(VIRTUAL, "virtual", ON_DEVICE, SONDE_OBJECT_PLACE | SONDE_OBJECT_UNSEEN)  \
-    X(ARRAY,   "array",   ON_DEVICE, SONDE_OBJECT_UNSEEN)
+    X(ARRAY,   "array",   ON_DEVICE, SONDE_OBJECT_UNSEEN)                       \
+    X(IPC,     "ipc",     OF_OTHERS, SONDE_OBJECT_PLACE | SONDE_OBJECT_UNSEEN)
 
 /* clang-format off */
 enum sonde_object_kind {

@@ -313,6 +313,18 @@ def check_remote(m):
                 {"once", "mixed", "widths", "widths_read", "atomics", "from_host", "in_structure", "by_variable", "only_here", "stencil"})
 
 
+def check_ipc(m):
+    """What lies on the other GPU is another process's: its allocation counts there, and here is where it was opened."""
+    found = m.view("comm")
+    lines = accesses(found["lines"], lambda row: (row["line"], row["from"][-2:], row["to"][-2:], row["kind"]))
+    yield equal("stores to the other process's memory", lines, {(marked_line(source("ipc"), "to_parameter"), " 0", " 1", "store"): (96, 384),
+                                                                (marked_line(source("ipc"), "to_table"), " 0", " 1", "store"): (48, 192)})
+    yield equal("launches that were not looked at", [row for row in found["coverage"] if row["looked_at"] != row["launches"]], [])
+    yield equal("objects", {row["name"] for row in found["objects"] if row["kind"] == "store"}, {"ipc"})
+    memory = sorted(site["bytes"] for space in m.view("memory")["spaces"] for site in space["sites"])
+    yield equal("bytes of allocations: two of the child, one of the parent", memory, [16, 128, 128])
+
+
 def check_remote_of(m):
     found = m.view("comm")
     lines = accesses(found["lines"], lambda row: (row["kernel"], row["from"], row["to"], row["kind"]), exact=False)
@@ -846,6 +858,7 @@ CASES = [
          [check_peers, check_peer_pairs, known.check_communication], gpus=2),
     Case("between", ["{bin}/between"], checks=[check_between], gpus=2),
     Case("remote", ["{bin}/remote"], checks=[check_remote], options=["--comm"], gpus=2),
+    Case("ipc", ["{bin}/ipc"], checks=[check_ipc], options=["--comm"], gpus=2),
     Case("remote-some", ["{bin}/remote"], checks=[check_remote_of], options=["--comm=kernels", "--kernel", "once", "--comm-sample", "1"], gpus=2),
     Case("think", ["{bin}/think"], {"work": 20}, {"fill": (1, 4), "read": (1, 4)}, [known.check_thinking, known.check_one_lane]),
     Case("graphs", ["{bin}/graphs"], checks=[check_graphs], **GRAPHS),

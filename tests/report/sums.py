@@ -264,7 +264,7 @@ def uses(trace):
     for p in trace.processes:
         work = hidden_work(trace, p["id"])
         end = max([p["stop_ns"]] + [o["free_ns"] or o["alloc_ns"] for o in p["objects"]])
-        for o in p["objects"]:
+        for o in (o for o in p["objects"] if o["kind"] != "ipc"):
             free = o["free_ns"] or end
             if o["parent"] or o["uses"] is None:
                 continue
@@ -285,7 +285,7 @@ def uses(trace):
 
 
 def memory(value, trace):
-    objects = [o for p in trace.processes for o in p["objects"] if not o["parent"]]
+    objects = [o for p in trace.processes for o in p["objects"] if not o["parent"] and o["kind"] != "ipc"]  # another process's
     sites = [site for space in value["spaces"] for site in space["sites"]]
     for space in value["spaces"]:
         series, at = space["series"], f"memory, {space['class']} of {space['process']}: "

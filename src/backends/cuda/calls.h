@@ -228,6 +228,8 @@ enum sonde_cuda_what {
     X(cuMemAllocFromPoolAsync, ALLOC)                                         \
     X(cuMemAllocFromPoolAsync_ptsz, ALLOC)                                    \
     X(cuMemMap, ALLOC)                                                        \
+    X(cuIpcOpenMemHandle, ALLOC)                                              \
+    X(cuIpcOpenMemHandle_v2, ALLOC)                                           \
     X(cuArrayCreate_v2, ALLOC)                                                \
     X(cuArray3DCreate_v2, ALLOC)                                              \
     X(cuMipmappedArrayCreate, ALLOC)                                          \
@@ -242,6 +244,7 @@ enum sonde_cuda_what {
     X(cuMemFreeAsync, FREE)                                                   \
     X(cuMemFreeAsync_ptsz, FREE)                                              \
     X(cuMemUnmap, FREE)                                                       \
+    X(cuIpcCloseMemHandle, FREE)                                              \
     X(cuArrayDestroy, FREE)                                                   \
     X(cuMipmappedArrayDestroy, FREE)                                          \
     X(cuProfilerStart, RANGE_ON)                                              \

@@ -3,7 +3,7 @@
  * Keyed by the address, or the handle of an array. A free is looked up before
  * the call: afterwards another thread may have been given the same address. A
  * range that is mapped (virtual memory management) is an object from cuMemMap to
- * cuMemUnmap; the physical memory behind it has no address of its own.
+ * cuMemUnmap; the physical memory behind it has no address of its own. So is memory of another process while it is open here.
  */
 #include "sonde_cuda.h"
 
@@ -50,6 +50,17 @@ struct object {
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 #define PARAMS(name) const name##_params *p = params
 
+/* Of another process's memory the call does not say how much there is. */
+static uint64_t bytes_from(uint64_t address)
+{
+    uint64_t start = 0;
+    size_t bytes = 0;
+    if (sonde__cudrv.cuPointerGetAttribute(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) != CUDA_SUCCESS ||
+        sonde__cudrv.cuPointerGetAttribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, address) != CUDA_SUCCESS)
+        return 0;
+    return start + bytes - address;
+}
+
 static struct object allocated(uint32_t id, const void *params)
 {
     switch (id) {
@@ -86,6 +97,11 @@ static struct object allocated(uint32_t id, const void *params)
     case ID(cuMemMap): {
         PARAMS(cuMemMap);
         return (struct object){SONDE_OBJECT_VIRTUAL, p->ptr, p->size};
+    }
+    case ID(cuIpcOpenMemHandle):
+    case ID(cuIpcOpenMemHandle_v2): {
+        PARAMS(cuIpcOpenMemHandle); /* these begin alike */
+        return (struct object){SONDE_OBJECT_IPC, *p->pdptr, bytes_from(*p->pdptr)};
     }
     case ID(cuArrayCreate_v2): {
         PARAMS(cuArrayCreate_v2);

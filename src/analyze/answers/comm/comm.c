@@ -87,6 +87,7 @@ static struct sonde_comm_end owner_of(const struct sonde_row_object *o)
 {
     switch (sonde_object_kind_class(o->kind)) {
     case SONDE_MEMORY_ON_HOST: return (struct sonde_comm_end){.where = SONDE_COMM_HOST};
+    case SONDE_MEMORY_OF_OTHERS:
     case SONDE_MEMORY_ON_DEVICE: return (struct sonde_comm_end){o->device ? SONDE_COMM_DEVICE : SONDE_COMM_UNKNOWN, o->device};
     default: return (struct sonde_comm_end){0};
     }

@@ -142,7 +142,8 @@ static int add_objects(struct builder *b)
     b->lot_of = calloc((size_t)b->process->object_count + 1, sizeof *b->lot_of);
     int rc = b->lot_of ? 0 : SONDE_ENOMEM;
     for (uint32_t i = 1; i < b->process->object_count && !rc; i++) {
-        if (objects[i].row->kind == SONDE_OBJECT_NONE)
+        const uint32_t kind = objects[i].row->kind;
+        if (kind == SONDE_OBJECT_NONE || sonde_object_kind_class(kind) == SONDE_MEMORY_OF_OTHERS)
             continue;
         if (objects[i].part)
             b->out->parts++;
