@@ -125,6 +125,13 @@ class Program:
                 self.memory.write(at + k, 1, self.memory.read(to + k, 1))
 
 
+@functools.cache
+def plain_run(text, name):
+    """The kernel as it is: its memory afterwards, and the module."""
+    before, module, _ = run(text, name, "", [0] * 16)
+    return before, module
+
+
 def run(text, name, suffix, area, front=[], variables=()):
     """Memory before the area, the module, and the area as it is afterwards."""
     memory = Memory()
@@ -240,7 +247,7 @@ def compare(plain, text, kernels, plan, variables):
         odd = blocks & 1
         sizes = [a[4] for a in accesses]
         part = start_of(blocks, sizes, plan)
-        before, module, _ = run(plain, name, "", part * MULTIPROCESSORS)
+        before, module = plain_run(plain, name)
         after, _, got = run(text, name, "__sonde", part * MULTIPROCESSORS, front if plan & GUESSES else [], variables[name])
         counts, got = together(got, len(part), blocks, odd, [a[3:5] for a in accesses] if plan & VALUES else [])
         assert before == after, f"{name} leaves other memory when it is instrumented"
