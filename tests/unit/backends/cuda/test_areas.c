@@ -14,15 +14,14 @@
 
 #include <cmocka.h>
 
-#include "played.h"
+#include "device.h"
 
 enum { LOOPS = 200,
        THREADS = 32,
        VALUE = 7,
        OBJECT = 4096,
-       ROOM = 100000 }; /* bytes for areas: the two of a kernel, and not one more */
+       ROOM = DEVICE_ROOM }; /* the two areas of a kernel, and not one more */
 
-#define KERNEL ((CUfunction)(uintptr_t)77)
 #define NAME   "store"
 
 static const char ptx[] = ".version 8.7\n.target sm_90\n.address_size 64\n"
@@ -31,166 +30,12 @@ static const char ptx[] = ".version 8.7\n.target sm_90\n.address_size 64\n"
                           "ld.param.u64 %rd1, [store_param_0];\ncvta.to.global.u64 %rd2, %rd1;\nmov.u32 %r1, 7;\n"
                           "st.global.u32 [%rd2], %r1;\nret;\n}\n";
 
-/* ---- a device ----------------------------------------------------------------------------------------- */
-
-enum kernel { COPY = 1,
-              OTHER,
-              TWIN };
-
-static struct {
-    bool full, broken; /* there is no memory for areas; what is copied to it gets lost */
-    unsigned allocations; /* that were asked for */
-    bool mixed;           /* its kernel guesses, and stores several values */
-} device;
-
-static unsigned char *bytes_at(uint64_t address)
-{
-    return (void *)(uintptr_t)address;
-}
-
-/* As CUPTI has it: what the callback puts in is launched. */
-static CUresult CUDAAPI launch_kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                                      CUstream stream, void **parameters, void **extra)
-{
-    cuLaunchKernel_params p = {.f = f, .gridDimX = gx, .gridDimY = gy, .gridDimZ = gz, .blockDimX = bx, .blockDimY = by, .blockDimZ = bz, .sharedMemBytes = shared, .hStream = stream, .kernelParams = parameters, .extra = extra};
-    driver_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &p, 2, CUDA_SUCCESS);
-    if ((enum kernel)(uintptr_t)p.f == COPY)
-        memcpy(bytes_at(*(uint64_t *)p.kernelParams[1]), bytes_at(*(uint64_t *)p.kernelParams[0]), 16 * *(uint64_t *)p.kernelParams[2]);
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI load_library(CUlibrary *library, const void *code, CUjit_option *a, void **b, unsigned c, CUlibraryOption *d, void **e, unsigned f)
-{
-    (void)code, (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
-    *library = (CUlibrary)(uintptr_t)1;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI get_kernel(CUkernel *kernel, CUlibrary library, const char *name)
-{
-    (void)library;
-    *kernel = (CUkernel)(uintptr_t)(strcmp(name, SONDE_PTX_COPY) == 0 ? COPY : strcmp(name, NAME "__sonde") == 0 ? TWIN
-                                                                                                                 : OTHER);
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI allocate(CUdeviceptr *at, size_t bytes)
-{
-    static _Alignas(256) unsigned char memory[1 << 20];
-    static size_t used;
-    device.allocations++;
-    if (device.full)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    assert_true(used + bytes <= sizeof memory);
-    *at = (uintptr_t)(memory + used);
-    used += (bytes + 255) / 256 * 256;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI free_async(CUdeviceptr at, CUstream stream)
-{
-    (void)at, (void)stream;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI set_async(CUdeviceptr at, unsigned char value, size_t bytes, CUstream stream)
-{
-    (void)stream;
-    memset(bytes_at(at), value, bytes);
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI write_async(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
-{
-    (void)stream;
-    memcpy(bytes_at(to), from, bytes);
-    return device.broken ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI read_async(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
-{
-    (void)stream;
-    memcpy(to, bytes_at(from), bytes);
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI total_memory(size_t *bytes, CUdevice of)
-{
-    (void)of;
-    *bytes = 4ull * ROOM;
-    return CUDA_SUCCESS;
-}
-
-/* ---- its kernels ---------------------------------------------------------------------------------------- */
-
-static CUresult CUDAAPI no_library(CUlibrary *library, CUkernel kernel)
-{
-    (void)library, (void)kernel;
-    return CUDA_ERROR_INVALID_HANDLE;
-}
-
-static CUresult CUDAAPI function_name(const char **name, CUfunction f)
-{
-    *name = f == KERNEL ? NAME : "";
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI function_module(CUmodule *module, CUfunction f)
-{
-    (void)f;
-    *module = (CUmodule)(uintptr_t)5;
-    return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI no_kernel_parameter(CUkernel kernel, size_t i, size_t *offset, size_t *bytes)
-{
-    (void)kernel, (void)i, (void)offset, (void)bytes;
-    return CUDA_ERROR_INVALID_HANDLE;
-}
-
-static CUresult CUDAAPI function_parameter(CUfunction f, size_t i, size_t *offset, size_t *bytes)
-{
-    (void)f;
-    *offset = 0;
-    *bytes = 8;
-    return i < 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-static CUresult CUDAAPI kernel_attribute(int *value, CUfunction_attribute which, CUkernel kernel, CUdevice of)
-{
-    (void)kernel, (void)of;
-    *value = which == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024 : 0;
-    return CUDA_SUCCESS;
-}
-
 static int turn_on(void **state)
 {
-    struct sonde_cuda_twins *t = &sonde__cuda_twins;
-    static bool loaded;
-    CUmodule module = (CUmodule)(uintptr_t)5;
     play(state);
-    memset(&device, 0, sizeof device);
-    sonde__cudrv.cuDeviceTotalMem_v2 = total_memory;
-    t->on = t->fine = true;
-    t->plan = SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES;
-    t->cuLaunchKernel = launch_kernel;
-    t->cuLibraryLoadData = load_library;
-    t->cuLibraryGetKernel = get_kernel;
-    t->cuMemAlloc_v2 = allocate;
-    t->cuMemFreeAsync = free_async;
-    t->cuMemsetD8Async = set_async;
-    t->cuMemcpyHtoDAsync_v2 = write_async;
-    t->cuMemcpyDtoHAsync_v2 = read_async;
-    play_streams(t);
-    t->cuKernelGetLibrary = no_library;
-    t->cuFuncGetName = function_name;
-    t->cuFuncGetModule = function_module;
-    t->cuKernelGetParamInfo = no_kernel_parameter;
-    t->cuFuncGetParamInfo = function_parameter;
-    t->cuKernelGetAttribute = kernel_attribute;
-    if (!loaded)
-        CALL(cuModuleLoadData, 1, CUDA_SUCCESS, .module = &module, .image = ptx);
-    loaded = true;
+    device_on(NAME, ptx, 1);
+    sonde__cuda_twins.fine = true;
+    sonde__cuda_twins.plan = SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES;
     return 0;
 }
 #undef TEST
@@ -244,20 +89,7 @@ static void run(void *const *area)
 static bool launches(CUdeviceptr object)
 {
     void *parameters[] = {&object};
-    cuLaunchKernel_params p = {.f = KERNEL, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1, .kernelParams = parameters};
-    at(CUPTI_API_ENTER, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &p, 1, CUDA_SUCCESS);
-    const bool copy = (uintptr_t)p.f == TWIN;
-    run(copy ? &p.kernelParams[1] : NULL);
-    at(CUPTI_API_EXIT, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &p, 1, CUDA_SUCCESS);
-    return copy;
-}
-
-static uint32_t missed(enum sonde_value_missed why)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < noted.misses && i < NOTED_MAX; i++)
-        count += noted.missed[i].why == why;
-    return count;
+    return device_launches(parameters, THREADS, run);
 }
 
 /* Of this process, used or not. */
@@ -285,8 +117,8 @@ static void objects_that_come_and_go_share_areas(void **state)
         CALL(cuMemFree_v2, 1, CUDA_SUCCESS, .dptr = p);
     }
     assert_int_equal(noted.objects - first, LOOPS);
-    assert_int_equal(missed(SONDE_VALUE_MISSED_NONE), LOOPS);
-    assert_int_equal(missed(SONDE_VALUE_MISSED_MEMORY), 0);
+    assert_int_equal(device_missed(SONDE_VALUE_MISSED_NONE), LOOPS);
+    assert_int_equal(device_missed(SONDE_VALUE_MISSED_MEMORY), 0);
     for (uint32_t i = first; i < noted.objects; i++)
         assert_true(noted.object[i].looked_at);
     assert_int_equal(noted.accesses, 2); /* of the copy that guesses, and the other */
@@ -361,7 +193,7 @@ static void other_values_take_no_memory_that_is_scarce(void **state)
     launch_and_read(p, 5);
     assert_int_equal(noted.accesses, 1);
     assert_int_equal(noted.access[0].seen.value, 100);
-    assert_int_equal(missed(SONDE_VALUE_MISSED_MEMORY), 0);
+    assert_int_equal(device_missed(SONDE_VALUE_MISSED_MEMORY), 0);
     place->most = most;
 }
 
@@ -380,7 +212,7 @@ static void no_device_memory_takes_no_host_memory(void **state)
     const long before = pages();
     for (uint32_t i = 0; i < LOOPS; i++)
         assert_false(launches(p));
-    assert_int_equal(missed(SONDE_VALUE_MISSED_MEMORY), LOOPS + 1);
+    assert_int_equal(device_missed(SONDE_VALUE_MISSED_MEMORY), LOOPS + 1);
     assert_int_equal(device.allocations, 2 * (LOOPS + 1));
     assert_true(pages() - before < LOOPS / 2);
     /* What --values-memory allows is spent: it is not asked. */
@@ -406,7 +238,7 @@ static void device_memory_that_cannot_be_used_is_the_last(void **state)
     for (uint32_t i = 0; i < LOOPS; i++)
         assert_false(launches(p));
     assert_int_equal(device.allocations, 1);
-    assert_int_equal(missed(SONDE_VALUE_MISSED_MEMORY), LOOPS);
+    assert_int_equal(device_missed(SONDE_VALUE_MISSED_MEMORY), LOOPS);
     place->bytes = bytes;
     place->most = most;
 }
