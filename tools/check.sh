@@ -1,6 +1,7 @@
 #!/bin/sh
 # check.sh - every test: the release build's, then those labelled `sanitize` under
-# AddressSanitizer and ThreadSanitizer. The last line sums up, in ctest's words.
+# AddressSanitizer and ThreadSanitizer, and those labelled `address`, which start no threads, under the first
+# alone. The last line sums up, in ctest's words.
 #
 #   tools/check.sh          what `make check` runs
 #   tools/check.sh -C all   also the long tests
@@ -42,7 +43,7 @@ build() {
 }
 
 build release && run release build "$@"
-build asan && run asan build-asan -L sanitize "$@"
+build asan && run asan build-asan -L "sanitize|address" "$@"
 build tsan && run tsan build-tsan -L sanitize "$@"
 
 total=$((total + broken))
