@@ -324,6 +324,10 @@ void sonde_values_host_give(uint64_t bytes);
 /* Whether this launch of the kernel `name`, whose launch size is `shape` (equal: the same number), is to be looked at; else why not
  * (--values-sample, --kernel). Once for each; takes a lock. */
 enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, uint64_t shape);
+/* Of each launch that is looked at one of so many blocks is, instrument/plan.h says which; 0: all (--values-blocks). Any thread. */
+uint32_t sonde_values_every(void);
+/* A launch is looked at: so many of its blocks. Any thread; takes a lock. */
+void sonde_value_blocks(uint32_t operation, uint64_t blocks, uint64_t looked_at);
 /* The operation `kind` `name` of a call that has begun: a node of the tree. */
 uint32_t sonde_call_operation(const struct sonde_call *call, enum sonde_op_kind kind, uint32_t name);
 

@@ -359,7 +359,8 @@ struct sonde_row_object {
     X(row, last_use_ns, ZERO) X(row, uses, ZERO) X(row, device, ZERO) X(row, parent, ZERO)
 /* What an operation (`node`: its OP leaf) did to the values of `object`, summed over all of it that were looked at:
  * struct sonde_value_change of backend.h. Object 0: how many operations were not looked at whole, and why (missed 0: were);
- * its flags are of engines. */
+ * its flags are of engines, and where not all blocks are looked at (--values-blocks), elements1 is how many blocks the launches had that were,
+ * elements2 how many of these were. */
 enum {
     SONDE_VALUE_MAYBE = 1, /* of some, what they wrote is not known: all that they may have written was compared */
     SONDE_VALUE_RACED = 2, /* the object was written by another operation, of another queue or one out of order, perhaps meanwhile, or the host may write it */

@@ -18,6 +18,11 @@
  * saw: each of these is the guess of an area of its own, which stands from the beginning, and the launches that guess take turns. In a
  * launch one value of an access is counted, as ever.
  *
+ * Of a grid's blocks one of each `every` that follow each other may be looked at (0, 1: all are): the others execute the kernel's own code, which only
+ * marks (SONDE_PLAN_SETS). Blocks are numbered with x first. Of the last ones, if they are fewer, one is looked at, too. Which one is said by a
+ * hash of what number of `every` blocks they are, so that no row or column of a grid is left out: with h = (number + 1) * MIX modulo 2^32,
+ * h ^= h >> 15, h *= MIX_TOO, h ^= h >> 13 it is the one at h * (how many they are) / 2^32.
+ *
  * Threads: any.
  */
 #ifndef SONDE_INSTRUMENT_PLAN_H
@@ -35,6 +40,13 @@ enum {
     SONDE_PLAN_GUESSES = 16,
     SONDE_PLAN_REMOTE = 32,
 };
+
+#define SONDE_PLAN_MIX     2654435761u
+#define SONDE_PLAN_MIX_TOO 2246822519u
+static inline uint64_t sonde__plan_looked_at(uint64_t blocks, uint32_t every)
+{
+    return every > 1 ? blocks / every + (blocks % every != 0) : blocks;
+}
 
 struct sonde_plan { /* of a kernel */
     uint32_t what;             /* SONDE_PLAN_* */

@@ -536,6 +536,7 @@ static void put_prologue(struct copy *c)
         say(c->out, ".reg .b64 %%sonde_g<%u>;\n", c->flow.variables.count);
     for (uint32_t k = 0; k < c->flow.variables.count; k++)
         say(c->out, "ld.param.u64 %%sonde_g%u, [sonde_variables+%zu];\n", k, k * sizeof(uint64_t));
+    sonde__ptx_blocks_start(c);
     say(c->out, ".reg .b32 %%sonde_m, %%sonde_below, %%sonde_lo, %%sonde_hi;\n.reg .b64 %%sonde_p, %%sonde_n, %%sonde_h;\n.reg .pred %%sonde_first, %%sonde_any, %%sonde_news;\n");
     if (c->plan & SONDE_PLAN_COUNTS)
         say(c->out, ".reg .b32 %%sonde_c<%u>;\n", c->f->blocks);
@@ -708,7 +709,7 @@ static void put_item(struct copy *c, uint32_t item)
         put_text(c, i);
         put_values_of(c, a, false);
         c->access++;
-    } else {
+    } else if (!sonde__ptx_is_declared(c, i)) {
         scope(&c->registers, i->kind);
         if (i->kind == SONDE_PTX_STATEMENT)
             declare(c->p, i->text, &c->registers);
@@ -716,9 +717,25 @@ static void put_item(struct copy *c, uint32_t item)
     }
 }
 
-static void put_copy(const struct sonde_ptx *p, const struct sonde_ptx_function *f, uint32_t plan, struct sonde_ptx_text *out)
+static void put_body(struct copy *c)
 {
-    struct copy c = {.p = p, .f = f, .out = out, .plan = plan, .access = f->first_access};
+    for (uint32_t item = c->f->open + 1; item < c->f->close; item++)
+        put_item(c, item);
+    sonde__ptx_guess_watch(c);
+}
+
+/* What the other blocks execute: they mark what they write, too. */
+static void put_other(const struct copy *done)
+{
+    struct copy c = {.p = done->p, .f = done->f, .out = done->out, .plan = done->plan & SONDE_PLAN_SETS, .again = true, .access = done->f->first_access, .flow = done->flow};
+    say(c.out, "$sonde_other:\n{\n");
+    put_body(&c);
+    say(c.out, "$sonde_end:\nret;\n}\n");
+}
+
+static void put_copy(const struct sonde_ptx *p, const struct sonde_ptx_function *f, uint32_t plan, uint32_t every, struct sonde_ptx_text *out)
+{
+    struct copy c = {.p = p, .f = f, .out = out, .plan = plan, .every = plan & SONDE_PLAN_VALUES ? every : 0, .access = f->first_access};
     if (sonde__ptx_flow(p, f, &c.flow) || c.flow.variables.count > SONDE_PTX_VARIABLES_MAX) {
         out->spent |= !c.flow.origins;
         sonde__ptx_flow_release(&c.flow);
@@ -727,10 +744,10 @@ static void put_copy(const struct sonde_ptx *p, const struct sonde_ptx_function 
     put_head(&c);
     say(out, "{\n");
     put_prologue(&c);
-    for (uint32_t item = f->open + 1; item < f->close; item++)
-        put_item(&c, item);
-    sonde__ptx_guess_watch(&c);
+    put_body(&c);
     put_epilogue(&c);
+    if (c.every > 1)
+        put_other(&c);
     say(out, "}\n");
     sonde__ptx_flow_release(&c.flow);
 }
@@ -753,7 +770,7 @@ static void put_others(const struct sonde_ptx *p, uint32_t end, struct sonde_ptx
     put(out, p->text + at, end - at);
 }
 
-int sonde__ptx_rewrite(const struct sonde_ptx *p, const struct sonde_ptx_function *only, uint32_t plan, struct sonde_ptx_text *out)
+int sonde__ptx_rewrite(const struct sonde_ptx *p, const struct sonde_ptx_function *only, uint32_t plan, uint32_t every, struct sonde_ptx_text *out)
 {
     const uint32_t end = end_of_functions(p), last = p->item_count ? p->items[p->item_count - 1].text.at + p->items[p->item_count - 1].text.bytes : 0;
     *out = (struct sonde_ptx_text){0};
@@ -764,7 +781,7 @@ int sonde__ptx_rewrite(const struct sonde_ptx *p, const struct sonde_ptx_functio
     say(out, "\n");
     for (uint32_t f = 0; f < p->function_count && plan; f++)
         if ((!only || only == &p->functions[f]) && p->functions[f].accesses && !sonde__ptx_plain(p, &p->functions[f]))
-            put_copy(p, &p->functions[f], plan, out);
+            put_copy(p, &p->functions[f], plan, every, out);
     if (last > end)
         put(out, p->text + end, last - end);
     if (last > end && p->items[p->item_count - 1].kind == SONDE_PTX_STATEMENT)

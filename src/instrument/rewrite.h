@@ -101,9 +101,9 @@ struct sonde_ptx_guessed {
 };
 struct sonde_ptx_guessed sonde__ptx_guessed(const struct sonde_ptx_access *a, const struct sonde_ptx_guess *guess);
 
-/* The whole module, and copies of all its kernels; or of one kernel (`only`, not NULL) the copy, and of the module what is no kernel. 0 or
- * SONDE_ENOMEM; to be released in each case. */
-int sonde__ptx_rewrite(const struct sonde_ptx *p, const struct sonde_ptx_function *only, uint32_t plan, struct sonde_ptx_text *out);
+/* The whole module, and copies of all its kernels; or of one kernel (`only`, not NULL) the copy, and of the module what is no kernel. `every`: of VALUES, which
+ * blocks are looked at (plan.h). 0 or SONDE_ENOMEM; to be released in each case. */
+int sonde__ptx_rewrite(const struct sonde_ptx *p, const struct sonde_ptx_function *only, uint32_t plan, uint32_t every, struct sonde_ptx_text *out);
 void sonde__ptx_text_release(struct sonde_ptx_text *t);
 
 #endif

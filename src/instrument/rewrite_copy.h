@@ -29,7 +29,8 @@ struct copy {
     const struct sonde_ptx *p;
     const struct sonde_ptx_function *f;
     struct sonde_ptx_text *out;
-    uint32_t plan;
+    uint32_t plan, every;
+    bool again;      /* its code is put for the second time: for blocks that are not looked at */
     uint32_t access; /* the next one */
     uint32_t block;  /* the last one that was counted, + 1 */
     struct registers registers;
@@ -86,6 +87,12 @@ static inline bool sonde__ptx_has_checked(const struct copy *c)
 /* At the kernel's beginning; before an access. */
 void sonde__ptx_remote_start(struct copy *c);
 void sonde__ptx_remote(struct copy *c, const struct sonde_ptx_access *a, uint32_t k);
+
+/* ---- blocks (rewrite_blocks.c) ---- */
+
+/* Where not all blocks are looked at: the others branch to $sonde_other. And is the item a declaration that stands there already? */
+void sonde__ptx_blocks_start(struct copy *c);
+bool sonde__ptx_is_declared(const struct copy *c, const struct sonde_ptx_item *i);
 
 /* ---- guesses (rewrite_guess.c; rewrite_read.c has the host's side); all do nothing where there is none ---- */
 

@@ -36,7 +36,9 @@ static const struct sonde_view_column pattern_columns[] = {
     {"evidence", NULL, SONDE_CELL_TEXT, 0, 0, "the numbers behind it, in one sentence"},
     {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0,
      "false: elements that the operations may not have written are counted as unchanged; another operation may have written the object at the "
-     "same time; or not all accesses were looked at for this pattern"},
+     "same time; or not all accesses were looked at for this pattern, or not all blocks"},
+    {"share_low", NULL, SONDE_CELL_SHARE, 0, 0, "--values-blocks: the share of all blocks is likely (95 %) to lie between this one"},
+    {"share_high", NULL, SONDE_CELL_SHARE, 0, 0, "and this one; both null: all blocks were looked at"},
 };
 static const struct sonde_view_columns patterns = SONDE_VIEW_COLUMNS("patterns", pattern_columns);
 
@@ -54,6 +56,8 @@ static const struct sonde_view_column coverage_columns[] = {
     {"engine", NULL, SONDE_CELL_TEXT, 0, 0, "how the kernel was instrumented: ptx; spirv (in LLVM bitcode, too); sanitizer (machine code); none"},
     {"launches", "operations", SONDE_CELL_COUNT, 0, 0, "number of operations completed"},
     {"looked_at", "compared", SONDE_CELL_COUNT, 0, 0, "operations of which everything that they may have written was compared"},
+    {"blocks", NULL, SONDE_CELL_COUNT, 0, 0, "--values-blocks: blocks, or work-groups, of the launches that were looked at; null: all of these were, too"},
+    {"blocks_looked_at", NULL, SONDE_CELL_COUNT, 0, 0, "those of them that were"},
     {"reason", "why not all, or not exactly", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "why fewer were compared than completed, or why the result is not exact"},
 };
 static const struct sonde_view_columns coverage = SONDE_VIEW_COLUMNS("coverage", coverage_columns);
@@ -221,6 +225,13 @@ static void say_values(struct sonde_text *text, const struct sonde_value_pattern
         sonde_text_format(text, ": the same within %u bits of mantissa", p->mantissa);
 }
 
+/* "40 % to 61 % of all blocks" */
+static void say_interval(struct sonde_text *text, const struct sonde_value_pattern *p)
+{
+    char low[SONDE_NUMBER_MAX], high[SONDE_NUMBER_MAX];
+    sonde_text_format(text, "%s to %s", sonde_number_percent(low, p->low, 1), sonde_number_percent(high, p->high, 1));
+}
+
 static void cell_found(struct sonde_view_table *t, const struct sonde_value_pattern *p)
 {
     char elements[SONDE_NUMBER_MAX], checked[SONDE_NUMBER_MAX];
@@ -231,6 +242,11 @@ static void cell_found(struct sonde_view_table *t, const struct sonde_value_patt
         sonde_text_format(&text, ", %s of them counted", sonde_number_count(checked, p->guess.checked));
     sonde_text_format(&text, ": ");
     say_values(&text, p);
+    if (p->estimated) {
+        sonde_text_format(&text, "; in %s", sonde_number_count(elements, p->of.blocks.looked_at));
+        sonde_text_format(&text, " of %s blocks: the share in all is likely to be ", sonde_number_count(checked, p->of.blocks.all));
+        say_interval(&text, p);
+    }
     sonde_cell_take(t, &text);
 }
 
@@ -246,6 +262,8 @@ static void found_row(struct sonde_view_table *t, const struct sonde_query *q, c
     cell_line(t, p);
     cell_found(t, p);
     sonde_cell_boolean(t, p->exact);
+    sonde_cell_share(t, p->low, p->estimated);
+    sonde_cell_share(t, p->high, p->estimated);
 }
 
 static void access_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site, const struct sonde_value_pattern *p)
@@ -257,6 +275,11 @@ static void access_row(struct sonde_view_table *t, const struct sonde_query *q, 
     sonde_cell_share(t, (double)p->elements, (double)p->all_elements);
     cell_line(t, p);
     say_values(&text, p);
+    if (p->estimated) {
+        sonde_text_format(&text, " (");
+        say_interval(&text, p);
+        sonde_text_format(&text, " of all blocks)");
+    }
     sonde_cell_take(t, &text);
     cell_object(t, q, site);
 }
@@ -267,6 +290,13 @@ static void say_other(const struct sonde_query *q, struct sonde_text *text, cons
     const bool same = site->kind == d->kind && site->node == d->node;
     sonde_text_format(text, same ? "the same as another " : "the same as ");
     name_site(q, text, d->kind, d->node);
+}
+
+/* All blocks mark what they write. */
+static void no_interval(struct sonde_view_table *t)
+{
+    sonde_cell_share(t, 0, 0);
+    sonde_cell_share(t, 0, 0);
 }
 
 static void duplicate_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site, const struct sonde_value_duplicates *d)
@@ -286,6 +316,7 @@ static void duplicate_row(struct sonde_view_table *t, const struct sonde_query *
     sonde_text_format(&text, ", after %s operation%s", sonde_number_count(count, d->operations), d->operations == 1 ? "" : "s");
     sonde_cell_take(t, &text);
     sonde_cell_boolean(t, true);
+    no_interval(t);
 }
 
 static void same_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site, const struct sonde_value_duplicates *d)
@@ -313,6 +344,7 @@ static void pattern_row(struct sonde_view_table *t, const struct sonde_query *q,
     cell_place(t, r->file, r->line);
     cell_evidence(t, r);
     sonde_cell_boolean(t, r->exact);
+    no_interval(t);
 }
 
 static void object_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site, double threshold,
@@ -348,20 +380,32 @@ static void row(struct sonde_view_table *t, const struct sonde_query *q, const s
     cell_object(t, q, site);
 }
 
-/* The commonest reason. */
-static void cell_reason(struct sonde_view_table *t, const struct sonde_value_coverage *c)
+/* The commonest. NULL: there is none. */
+static const char *reason_of(const struct sonde_value_coverage *c)
 {
     unsigned why = 0;
     for (unsigned k = 1; k < SONDE_VALUE_MISSED_COUNT; k++)
         why = c->missed[k] > (why ? c->missed[why] : 0) ? k : why;
     if (why)
-        sonde_cell_text(t, sonde_value_missed_text(why));
-    else if (sonde_value_unseen(c))
-        sonde_cell_text(t, SONDE_VALUE_UNSEEN);
-    else if (c->maybe)
-        sonde_cell_text(t, "what it wrote is not known: all of its buffers were compared");
-    else
-        sonde_cell_text(t, c->raced ? "another queue, or the host, may have written the same memory meanwhile" : NULL);
+        return sonde_value_missed_text(why);
+    if (sonde_value_unseen(c))
+        return SONDE_VALUE_UNSEEN;
+    if (c->maybe)
+        return "what it wrote is not known: all of its buffers were compared";
+    return c->raced ? "another queue, or the host, may have written the same memory meanwhile" : NULL;
+}
+
+static void cell_reason(struct sonde_view_table *t, const struct sonde_value_coverage *c)
+{
+    char all[SONDE_NUMBER_MAX], blocks[SONDE_NUMBER_MAX];
+    const char *reason = reason_of(c);
+    struct sonde_text text = {0};
+    if (sonde_value_is_sample(&c->blocks))
+        sonde_text_format(&text, "values of %s of %s blocks (--values-blocks)%s%s", sonde_number_count(blocks, c->blocks.looked_at),
+                          sonde_number_count(all, c->blocks.all), reason ? "; others: " : "", reason ? reason : "");
+    else if (reason)
+        sonde_text_format(&text, "%s", reason);
+    sonde_cell_take(t, &text);
 }
 
 static void coverage_row(struct sonde_view_table *t, const struct sonde_value_coverage *c)
@@ -373,6 +417,8 @@ static void coverage_row(struct sonde_view_table *t, const struct sonde_value_co
     sonde_cell_text(t, engine_names[engine]);
     sonde_cell_int(t, true, c->operations);
     sonde_cell_int(t, true, c->whole < c->operations ? c->whole : c->operations);
+    sonde_cell_int(t, c->blocks.all != 0, c->blocks.all);
+    sonde_cell_int(t, c->blocks.all != 0, c->blocks.looked_at);
     cell_reason(t, c);
 }
 

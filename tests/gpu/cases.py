@@ -613,6 +613,38 @@ def check_machine(launches, looked_at):
     return check
 
 
+BLOCKS = {"some_blocks": 6, "all_blocks": 6, "zeros": 6, "but_one": 6, "reversed": 6}
+
+
+def check_blocks(every, coarse=False):
+    """blocks.cu: of 420 blocks so many were looked at; what is said of all is said as an estimate, and the truth lies in its interval."""
+    def check(m):
+        blocks, launches, size = 420, 6, 128
+        looked_at = -(-blocks // every)
+        view = m.view("values --frequent 40")
+        rows = {c["kernel"]: c for c in view["coverage"]}
+        yield equal("coverage", {k: (rows[k]["engine"], rows[k]["looked_at"], rows[k]["blocks"], rows[k]["blocks_looked_at"]) for k in BLOCKS},
+                    dict.fromkeys(BLOCKS, ("ptx", launches, launches * blocks, launches * looked_at)))
+        found = {}
+        for o in view["objects"]:
+            for p in o["patterns"]:
+                found.setdefault((p["operation"], p["pattern"]), []).append(p)
+        sevens = m.truth["sevens"] / blocks
+        for kernel, pattern, share, text in (("some_blocks", "frequent", sevens, "are 7"), ("all_blocks", "frequent", .75, "are 7"),
+                                             ("zeros", "single_zero", 1, "all are zero"), ("but_one", ("single_zero", "frequent"), (blocks - 1) / blocks, "zero|are 0")):
+            rows = [p for kind in ([pattern] if isinstance(pattern, str) else pattern) for p in found.get((kernel, kind), []) if re.search(text, p["evidence"])]
+            yield f"{kernel}: found", len(rows) == 1, str(found)
+            for p in rows:
+                yield f"{kernel}: an estimate", not p["exact"] and p["share_low"] < p["share_high"], str(p)
+                yield within(f"{kernel}: the truth lies in its interval", p["share_low"], share, p["share_high"])
+                yield within(f"{kernel}: and what was seen", p["share_low"], p["share"], p["share_high"])
+                yield f"{kernel}: bytes of the blocks that were seen", p["bytes"] <= launches * looked_at * size * p["element_bytes"], str(p)
+        if coarse:
+            redundant = [(p["operations"], p["bytes"], p["exact"]) for p in found[("some_blocks", "redundant")]]
+            yield equal("what all blocks left unchanged", redundant, [(launches, (launches - 1) * blocks * size * 4, True)])
+    return check
+
+
 def unchanged_in(m, mark=None, kernel=None, program="unchanged"):
     """(operations, share, bytes, element size, exact) of what operations left unchanged in the objects allocated at a line, or of a kernel,
     or of calls whose names begin so."""
@@ -830,6 +862,9 @@ CASES = [
          options=["--values=fine", "--values-engine=sanitizer", "--values-sample=1/1"]),
     Case("machine-sampled", ["{bin}/machine", "100"], {**MACHINE, "read_zeros": 100, **{kernel: 100 for kernel in MACHINE_GUESSED}}, MACHINE_COPIES,
          [check_machine(100, 5)], options=["--values=fine", "--values-engine=sanitizer"]),  # 1 of 20
+    Case("blocks", ["{bin}/blocks"], BLOCKS, None, [check_blocks(4)], options=["--values=fine", "--values-blocks=1/4"]),
+    Case("blocks-few", ["{bin}/blocks"], BLOCKS, None, [check_blocks(31)], options=["--values=fine", "--values-blocks=1/31"]),
+    Case("blocks-all", ["{bin}/blocks"], BLOCKS, None, [check_blocks(8, coarse=True)], options=["--values=all", "--values-blocks=1/8"]),
     Case("plain", ["{bin}/plain"], dict.fromkeys(PLAIN, 1), None, [check_plain], options=["--values=fine"]),
     Case("unchanged", ["{bin}/unchanged"], UNCHANGED, None, [check_unchanged], options=["--values"]),
     Case("alike", ["{bin}/alike"], {"set": 9, "look": 1}, None, [check_alike], options=["--values"]),

@@ -33,6 +33,7 @@ bool sonde__config_read(struct sonde_config *config)
     config->values_bytes = number("SONDE_VALUES_MEMORY", 0);
     config->values_host_bytes = number("SONDE_VALUES_HOST_MEMORY", SONDE_VALUES_HOST_QUARTER);
     config->values_first = number("SONDE_VALUES_FIRST", 0);
+    config->values_blocks = number("SONDE_VALUES_BLOCKS", 0);
     config->values_of = number("SONDE_VALUES_OF", 0);
     const char *kernel = getenv("SONDE_VALUES_KERNEL");
     if (kernel && strlen(kernel) < sizeof config->values_kernel)

@@ -143,6 +143,11 @@ enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, ui
     return why;
 }
 
+uint32_t sonde_values_every(void)
+{
+    return (uint32_t)sonde__agent.config.values_blocks;
+}
+
 /* ---- what was found ---------------------------------------------------------------------- */
 
 /* Under table_lock; NULL: no room. */
@@ -174,6 +179,19 @@ void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum so
     sonde__unlock(&sonde__agent.table_lock);
     if (!row)
         sonde_note("values: no room in --memory for all operations and objects");
+}
+
+void sonde_value_blocks(uint32_t operation, uint64_t blocks, uint64_t looked_at)
+{
+    if (!operation || !sonde__agent_here())
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_value *row = row_for(operation, MISSED | SONDE_VALUE_MISSED_NONE);
+    if (row) {
+        row->elements1 += blocks;
+        row->elements2 += looked_at;
+    }
+    sonde__unlock(&sonde__agent.table_lock);
 }
 
 void sonde_value_changed(const struct sonde_value_change *change)

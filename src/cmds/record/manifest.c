@@ -100,6 +100,8 @@ static json_t *options_object(const struct record_options *o)
         set(object, "values_engine", json_string(record_engine_names[o->engine]));
     if (o->values_sample)
         set(object, "values_sample", json_string(o->values_sample));
+    if (o->values_blocks)
+        set_number(object, "values_blocks", o->values_blocks);
     if (o->values_kernel)
         set(object, "kernel", json_text(o->values_kernel));
     set_number(object, "delay_ns", o->delay_ns);

@@ -287,6 +287,7 @@ char **record_environment(const struct record_options *o, const struct record_pa
         put_number(&e, "SONDE_VALUES_HOST_MEMORY", o->values_host_bytes);
     put_number(&e, "SONDE_VALUES_FIRST", o->values_first);
     put_number(&e, "SONDE_VALUES_OF", o->values_of);
+    put_number(&e, "SONDE_VALUES_BLOCKS", o->values_blocks);
     if (o->values_kernel)
         put(&e, "SONDE_VALUES_KERNEL", o->values_kernel);
     put_number(&e, "SONDE_MAX_SIZE", o->max_size_bytes);

@@ -48,6 +48,9 @@ static const struct sonde_option options[] = {
     {.name = "values-sample", .type = SONDE_OPTION_STRING, .argument = "N[/M]", .offset = AT(values_sample),
      .help = "--values: of each kernel, by calling context and launch size, only the first N launches, or the first N of each M "
              "(default: all; 1/20 with --values-engine=sanitizer)"},
+    {.name = "values-blocks", .type = SONDE_OPTION_STRING, .argument = "1/M", .offset = AT(values_every),
+     .help = "--values=fine, all: in the launches that are looked at, only one of each M blocks of a kernel, or work-groups; the others run its own code. "
+             "Shares are estimates then, with an interval (default: all)"},
     {.name = "comm", .type = SONDE_OPTION_CHOICE, .argument = "WHAT", .offset = AT(comm), .choices = record_comm_names, .otherwise = "all",
      .help = "what `sonde report DIR comm` knows: copies, which needs nothing (copies); also the loads, stores and atomics of CUDA kernels to memory "
              "of other devices and of the host (kernels, all; all is the default of --comm)"},
@@ -230,6 +233,20 @@ static bool read_sample(struct record_options *o)
     return o->values_of >= o->values_first && !*end;
 }
 
+#define BLOCKS_MOST 1000000000u
+
+/* "1/64". */
+static bool read_blocks(struct record_options *o)
+{
+    char *end = NULL;
+    const char *text = o->values_every;
+    if (!text)
+        return true;
+    if (strncmp(text, "1/", 2) == 0 && isdigit((unsigned char)text[2]))
+        o->values_blocks = strtoull(text + 2, &end, 10);
+    return end && !*end && o->values_blocks && o->values_blocks <= BLOCKS_MOST;
+}
+
 /* What is looked at within kernels, and how. False, with a message: the options do not go together. */
 static bool check_looks(struct record_options *o)
 {
@@ -237,6 +254,12 @@ static bool check_looks(struct record_options *o)
     if (!read_sample(o))
         sonde_say("--%s-sample must be N or N/M, with N at least 1 and M at least N, not '%s'", o->comm_sample ? "comm" : "values",
                   o->comm_sample ? o->comm_sample : o->values_sample);
+    else if (!read_blocks(o))
+        sonde_say("--values-blocks must be 1/M, with M from 1 to %u, not '%s'", BLOCKS_MOST, o->values_every);
+    else if (o->values_blocks && !fine && strcmp(record_values_names[o->values], "all") != 0)
+        sonde_say("--values-blocks is for --values=fine and --values=all: what operations leave unchanged is compared for all blocks");
+    else if (o->values_blocks && sanitizer)
+        sonde_say("--values-blocks is not for --values-engine=sanitizer, whose patches are in all blocks");
     else if (o->comm && o->values)
         sonde_say("--comm=%s and --values each put code of their own into kernels: record twice", record_comm_names[o->comm]);
     else if (o->comm_sample && !o->comm)

@@ -51,6 +51,8 @@ struct record_options {
     int engine;                         /* index into record_engine_names */
     const char *values_sample;          /* "N" or "N/M"; NULL: all */
     uint64_t values_first, values_of;   /* this, or comm_sample, as numbers */
+    const char *values_every;           /* "1/M": blocks; NULL: all */
+    uint64_t values_blocks;             /* this M; 0: all */
     const char *values_kernel;          /* patterns, separated by commas; NULL: all */
     uint64_t values_bytes;              /* of each device's memory; 0: a quarter of it */
     uint64_t values_host_bytes;         /* of the host's; RECORD_HOST_QUARTER: of what is available */

@@ -102,7 +102,7 @@ class Memory:
 @functools.cache
 def parse(text):
     """(kernels, variables) of a module; nobody changes them."""
-    kernels, variables, depth, kernel = {}, [], 0, None
+    kernels, variables, depth, kernel, scope, scopes = {}, [], 0, None, (), 0
     for kind, s in read_statements(text):
         if kind == "head":
             name = re.search(r"\.(?:entry|func)\s*(?:\([^)]*\)\s*)?([\w$]+)", s).group(1)
@@ -110,8 +110,11 @@ def parse(text):
                                       "labels": {}, "shared": {}, "shared_bytes": 0, "local": {}, "local_bytes": 0}
         elif kind in ("open", "close"):
             depth += 1 if kind == "open" else -1
+            scopes += 1
+            scope = scope + (scopes,) if kind == "open" else scope[:-1]
         elif kind == "label":
-            kernel["labels"][s] = len(kernel["code"])
+            assert (scope, s) not in kernel["labels"], s
+            kernel["labels"][scope, s] = len(kernel["code"])
         elif depth == 0:
             match = re.match(r"(?:\.visible\s+)?\.(global|const)\s+(?:\.align\s+\d+\s+)?\.([bus]\d+)\s+([\w$]+)(?:\[(\d+)\])?\s*"
                              r"(?:=\s*\{(.*)\})?", s, re.S)
@@ -131,6 +134,8 @@ def parse(text):
         else:
             negated, predicate, op, rest = re.match(r"(?:@(!?)\s*([\w%$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", s, re.S).groups()
             arguments = tuple(a.strip() for a in re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*", rest))
+            if op.split(".")[0] == "bra":
+                arguments += (scope,)
             kernel["code"].append((predicate, bool(negated), tuple(op.split(".")), arguments))
     return kernels, variables
 
@@ -143,6 +148,7 @@ class Module:
     def __init__(self, text, memory):
         self.memory, self.constant, self.symbols, self.executed, self.values, self.written = memory, bytearray(4096), {}, {}, {}, {}
         self.places, self.visits, self.clock = {}, {}, 0
+        self.looks = lambda number, blocks: True  # at this block of a grid: what others do is in `written` alone
         self.kernels, declared = parse(text)
         self.variables, self.constants, self.sizes, constants = [], set(), {}, 0
         for space, name, size, data in declared:
@@ -169,8 +175,11 @@ class Module:
         places = self.places.setdefault(name, [[] for _ in kernel["code"]])
         visits = self.visits.setdefault(name, [[] for _ in kernel["code"]])
         for cta in [(x, y) for y in range(grid[1]) for x in range(grid[0])]:
+            unseen = not self.looks(cta[1] * grid[0] + cta[0], grid[0] * grid[1])
             run = {"parameters": parameters, "shared": bytearray(max(kernel["shared_bytes"], 1)), "cta": cta, "grid": grid, "block": block,
                    "executed": executed, "values": values, "places": places, "visits": visits, "written": self.written.setdefault(name, set())}
+            if unseen:
+                run |= {"executed": [0] * len(kernel["code"]), **{what: [[] for _ in kernel["code"]] for what in ("values", "places", "visits")}}
             threads = [{"pc": 0, "tid": (t % block[0], t // block[0]), "lane": t % 32, "waits": False} for t in range(block[0] * block[1])]
             while any(t["pc"] is not None for t in threads):
                 for w in range(0, len(threads), 32):
@@ -193,7 +202,7 @@ class Module:
         if (constant := literal(name)) is not None:
             return constant
         special = {"%tid.x": t["tid"][0], "%tid.y": t["tid"][1], "%ntid.x": run["block"][0], "%ntid.y": run["block"][1],
-                   "%ctaid.x": run["cta"][0], "%ctaid.y": run["cta"][1], "%nctaid.x": run["grid"][0], "%nctaid.y": run["grid"][1], "%nctaid.z": 1,
+                   "%ctaid.x": run["cta"][0], "%ctaid.y": run["cta"][1], "%nctaid.x": run["grid"][0], "%nctaid.y": run["grid"][1], "%ctaid.z": 0, "%nctaid.z": 1,
                    "%lanemask_lt": (1 << t["lane"]) - 1, "%laneid": t["lane"], "%clock": self.clock & M32,
                    "%smid": (run["cta"][0] + run["cta"][1]) % MULTIPROCESSORS}
         if name in special:
@@ -219,7 +228,7 @@ class Module:
         value = lambda t, name: self.value(t, name, kernel, run)
         if op[0] == "bra":
             for t in group:
-                t["pc"] = kernel["labels"][arguments[0]]
+                t["pc"] = next(kernel["labels"][arguments[1][:k], arguments[0]] for k in range(len(arguments[1]), 0, -1) if (arguments[1][:k], arguments[0]) in kernel["labels"])
         elif op[0] in ("ret", "exit"):
             for t in group:
                 t["pc"] = None
@@ -316,7 +325,7 @@ def fused(a, b, c):
 
 
 INTEGER = {"add": operator.add, "sub": operator.sub, "and": operator.and_, "or": operator.or_, "xor": operator.xor, "not": operator.invert, "min": min,
-           "max": max}
+           "max": max, "div": operator.floordiv}
 
 
 def zeros(x):
@@ -389,7 +398,7 @@ def compute(t, op, arguments, value):
         what = number(arguments[1]) * number(arguments[2])
         if o == "mad":
             what += value(t, arguments[3])
-        t[to] = what & (M64 if "wide" in op else mask)
+        t[to] = what >> n & mask if "hi" in op else what & (M64 if "wide" in op else mask)
     elif o in ("shl", "shr"):
         count = value(t, arguments[2])
         t[to] = (number(arguments[1]) << count if o == "shl" else number(arguments[1]) >> count) & mask

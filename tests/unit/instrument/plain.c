@@ -40,7 +40,7 @@ static bool has_copy(const char *name)
     char copy[100];
     struct sonde_ptx_text text;
     snprintf(copy, sizeof copy, ".entry %s__sonde(", name);
-    assert_int_equal(sonde__ptx_rewrite(&ptx, NULL, SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES, &text), 0);
+    assert_int_equal(sonde__ptx_rewrite(&ptx, NULL, SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES, 0, &text), 0);
     const bool found = strstr(text.text, copy) != NULL;
     sonde__ptx_text_release(&text);
     return found;
@@ -107,7 +107,7 @@ static void scopes_of_inline_assembly_are_kept(void **state)
     struct sonde_ptx_text text;
     (void)state;
     read_text(TOP KERNEL("k", "", "{\n.reg .b64 %r1;\nst.global.u64 [%rd1], %r1;\n}\n" STORE));
-    assert_int_equal(sonde__ptx_rewrite(&ptx, NULL, SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES, &text), 0);
+    assert_int_equal(sonde__ptx_rewrite(&ptx, NULL, SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES, 0, &text), 0);
     assert_non_null(strstr(text.text, "mov.b64 %sonde_w, %r1;")); /* of 8 bytes inside, */
     assert_non_null(strstr(text.text, "mov.b32 %sonde_v, %r1;")); /* and of 4 outside */
     sonde__ptx_text_release(&text);

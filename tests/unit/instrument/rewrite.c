@@ -1,4 +1,4 @@
-/* rewrite.c - a PTX file with instrumented copies of its kernels: rewrite IN OUT PLAN
+/* rewrite.c - a PTX file with instrumented copies of its kernels: rewrite IN OUT PLAN[/EVERY] [KERNEL]
  *
  * Prints a line for each kernel ("kernel NAME BLOCKS" or "plain NAME WHY", as SONDE_VALUE_MISSED_*) and, behind a kernel, for each access the number of the
  * statement that has it among those of its kernel, its block, what it is, and the parameter that its address comes from ("access
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     for (uint32_t f = 0; argc > 4 && f < p.function_count; f++)
         if (strlen(argv[4]) == p.functions[f].name.bytes && !memcmp(p.text + p.functions[f].name.at, argv[4], p.functions[f].name.bytes))
             only = &p.functions[f];
-    if ((argc > 4 && !only) || sonde__ptx_rewrite(&p, only, (uint32_t)atoi(argv[3]), &made) || fwrite(made.text, 1, made.bytes, out) != made.bytes)
+    if ((argc > 4 && !only) || sonde__ptx_rewrite(&p, only, (uint32_t)atoi(argv[3]), strchr(argv[3], '/') ? (uint32_t)atoi(strchr(argv[3], '/') + 1) : 0, &made) || fwrite(made.text, 1, made.bytes, out) != made.bytes)
         return 1;
     fclose(out);
     for (uint32_t f = 0; f < p.function_count; f++) {

@@ -239,6 +239,43 @@ double sonde_value_needless_bytes(const struct sonde_value_accessed *a, const ch
     return (double)a->elements * (a->element_bytes - bytes_of_type(heavy.narrower));
 }
 
+/* ---- of some blocks ---------------------------------------------------------------------------------- */
+
+/* Kullback's and Leibler's divergence of two coins, which fall on one side in these shares of all cases. */
+static double divergence(double share, double other)
+{
+    return (share > 0 ? share * log(share / other) : 0) + (share < 1 ? (1 - share) * log((1 - share) / (1 - other)) : 0);
+}
+
+/* Between `share` and `end`: the farthest that so many blocks may have come from. */
+static double farthest(double share, double end, double most)
+{
+    enum { STEPS = 50 };
+    double near = share, far = end;
+    for (int step = 0; step < STEPS; step++) {
+        const double middle = (near + far) / 2;
+        if (divergence(share, middle) > most)
+            far = middle;
+        else
+            near = middle;
+    }
+    return near;
+}
+
+/* Shares of blocks are numbers from 0 to 1, of which some are drawn without putting them back: their mean is as near to that of all as Hoeffding
+ * (Probability Inequalities for Sums of Bounded Random Variables, 1963, theorem 1 and section 6) says, whatever they are. In all launches the same blocks
+ * are looked at: they count once. What was seen is true, too. */
+static void estimate(struct sonde_value_pattern *p)
+{
+    const struct sonde_value_blocks *b = &p->of.blocks;
+    const double share = (double)p->elements / (double)p->all_elements, seen = (double)b->looked_at / (double)b->all;
+    const double blocks = fmax((double)b->looked_at / (double)(b->launches ? b->launches : 1), 1), most = log(2 / SONDE_PATTERN_DOUBT) / blocks;
+    p->exact = false;
+    p->estimated = true;
+    p->low = fmax(farthest(share, 0, most), share * seen);
+    p->high = fmin(farthest(share, 1, most), 1 - (1 - share) * seen);
+}
+
 /* ---- by operation ---------------------------------------------------------------------------------- */
 
 static void join(struct sonde_value_accessed *sum, const struct sonde_value_accessed *a)
@@ -257,6 +294,8 @@ static int add(struct sonde_value_patterns *out, struct sonde_value_pattern p, u
 {
     p.accesses = accesses;
     p.all_elements = all_elements;
+    if (p.kind != SONDE_PATTERN_NONE && sonde_value_is_sample(&p.of.blocks))
+        estimate(&p);
     return p.kind == SONDE_PATTERN_NONE ? 0 : sonde_vector_push(&out->items, p);
 }
 

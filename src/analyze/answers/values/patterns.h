@@ -28,6 +28,7 @@ enum sonde_pattern {
 #define SONDE_PATTERN_COMMON   0.5 /* of the elements, and more, are one value where it is frequent, unless another share is asked for */
 #define SONDE_PATTERN_LINED    0.9 /* of them, and more, lie on one line where they are structured */
 #define SONDE_PATTERN_POINTS   4u  /* elements that it takes for either */
+#define SONDE_PATTERN_DOUBT    0.05 /* an interval of shares misses the truth in so many of all cases at most */
 #define SONDE_PATTERN_MANTISSA 10u /* bits of it, and more, that approximate values agree in unless others are asked for: those of a half */
 
 /* Of one operation and the objects of a site: of all its accesses, or of one where not all of them match. */
@@ -41,6 +42,8 @@ struct sonde_value_pattern {
     unsigned mantissa;            /* approximate: within 2^-mantissa of each other */
     struct sonde_value_guess guess; /* frequent: the value, of which an access may have several; structured: the line */
     bool exact;
+    bool estimated;               /* of some blocks: then `elements` / `all_elements` of all is likely to lie between these */
+    double low, high;
 };
 struct sonde_value_patterns { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_value_pattern) items; /* by bytes accessed, most first */

@@ -18,6 +18,8 @@ struct builder {
     struct sonde_map by_site, by_object, by_leaf;
     struct sonde_map elements; /* of objects, as what writes them says; */
     struct sonde_map read_as;  /* of those of a site, as what reads them says */
+    struct sonde_map by_operation;
+    SONDE_VECTOR(struct sonde_value_blocks) blocks; /* of an operation, by that */
 };
 
 static const struct sonde_row_value *rows_of(const struct sonde_process *p, uint32_t *count)
@@ -173,14 +175,15 @@ static void add_line(struct builder *b, uint32_t process, const struct sonde_row
 
 /* ---- accesses --------------------------------------------------------------------------------- */
 
-static struct sonde_value_accessed *access_of(struct sonde_value_site *site, uint32_t operation, const struct sonde_row_access *row, const char *file)
+static struct sonde_value_accessed *access_of(const struct builder *b, struct sonde_value_site *site, uint32_t operation, const struct sonde_row_access *row, const char *file)
 {
+    uint64_t at;
     for (size_t i = 0; i < site->accesses.count; i++) {
         struct sonde_value_accessed *a = &site->accesses.items[i];
         if (a->operation == operation && a->number == row->number && a->line == row->line && a->element_bytes == row->element_bytes && a->type == row->type)
             return a;
     }
-    const struct sonde_value_accessed fresh = {
+    struct sonde_value_accessed fresh = {
         .operation = operation,
         .number = row->number,
         .file = file,
@@ -192,6 +195,8 @@ static struct sonde_value_accessed *access_of(struct sonde_value_site *site, uin
         .least = INT64_MAX,
         .most = INT64_MIN,
     };
+    if (sonde_map_get(&b->by_operation, (uint64_t)operation + 1, &at))
+        fresh.blocks = b->blocks.items[at];
     return sonde_vector_push(&site->accesses, fresh) ? NULL : &site->accesses.items[site->accesses.count - 1];
 }
 
@@ -232,7 +237,7 @@ static int add_access(struct builder *b, uint32_t process, const struct sonde_ro
     if (!row->node || !row->elements)
         return 0;
     const uint32_t leaf = sonde_profile_locate(b->profile, process, row->node);
-    struct sonde_value_accessed *a = site ? access_of(site, leaf, row, row->file ? sonde_process_string(p, row->file) : NULL) : NULL;
+    struct sonde_value_accessed *a = site ? access_of(b, site, leaf, row, row->file ? sonde_process_string(p, row->file) : NULL) : NULL;
     if (!a)
         return SONDE_ENOMEM;
     a->elements += row->elements;
@@ -348,6 +353,24 @@ static uint64_t operations_at(const struct sonde_profile *profile, uint32_t leaf
     return op->kind == SONDE_FRAME_OP && op->op == SONDE_OP_GRAPH ? profile->nodes.items[op->parent].self.api_calls : op->self.operations;
 }
 
+static void add_blocks(struct sonde_value_blocks *sum, const struct sonde_row_value *row)
+{
+    sum->all += row->elements1;
+    sum->looked_at += row->elements2;
+    sum->launches += row->operations;
+}
+
+/* Where not all are looked at. */
+static int add_blocks_of(struct builder *b, uint32_t leaf, const struct sonde_row_value *row)
+{
+    uint64_t at = b->blocks.count;
+    if (!sonde_map_get(&b->by_operation, (uint64_t)leaf + 1, &at) &&
+        (sonde_map_put(&b->by_operation, (uint64_t)leaf + 1, at) || sonde_vector_push(&b->blocks, (struct sonde_value_blocks){0})))
+        return SONDE_ENOMEM;
+    add_blocks(&b->blocks.items[at], row);
+    return 0;
+}
+
 /* Each place counts its operations once, whichever process brought it. */
 static int add_coverage(struct builder *b, uint32_t process, const struct sonde_row_value *row)
 {
@@ -373,6 +396,11 @@ static int add_coverage(struct builder *b, uint32_t process, const struct sonde_
         return 0;
     }
     c->engines |= row->flags;
+    if (row->elements1) {
+        add_blocks(&c->blocks, row);
+        if (add_blocks_of(b, leaf, row))
+            return SONDE_ENOMEM;
+    }
     if (row->missed == SONDE_VALUE_MISSED_NONE)
         c->whole += row->operations;
     else if (row->missed < SONDE_VALUE_MISSED_COUNT)
@@ -479,6 +507,8 @@ static void builder_fini(struct builder *b)
     sonde_map_fini(&b->by_leaf);
     sonde_map_fini(&b->elements);
     sonde_map_fini(&b->read_as);
+    sonde_map_fini(&b->by_operation);
+    sonde_vector_fini(&b->blocks);
 }
 
 int sonde_values_cover(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_values *out)

@@ -35,6 +35,15 @@ struct sonde_value_redundant {
 
 #define SONDE_VALUE_COMMON 4u /* values of an access that are known: as many as are counted (instrument/plan.h) */
 
+/* Of the launches of an operation that were looked at, so many blocks, and so many of these were (--values-blocks); 0, 0: all. */
+struct sonde_value_blocks {
+    uint64_t all, looked_at, launches;
+};
+static inline bool sonde_value_is_sample(const struct sonde_value_blocks *b)
+{
+    return b->looked_at < b->all;
+}
+
 /* One access in the code of a kernel, to the objects of a site: what its elements were (struct sonde_row_access). */
 struct sonde_value_accessed {
     uint32_t operation;        /* tree node, an OP leaf */
@@ -45,6 +54,7 @@ struct sonde_value_accessed {
     uint8_t what, type;        /* enum sonde_access, enum sonde_element */
     uint64_t elements, any, all;
     int64_t least, most;
+    struct sonde_value_blocks blocks;
     struct sonde_value_guess {
         uint64_t checked, matching; /* of the elements, so many were compared with it, and so many match */
         uint64_t value;             /* bits; or the line: */
@@ -80,6 +90,7 @@ struct sonde_value_coverage {
     uint64_t operations;       /* in the profile */
     uint64_t whole;            /* of which all that they may have written was compared */
     uint64_t missed[SONDE_VALUE_MISSED_COUNT];
+    struct sonde_value_blocks blocks;
     unsigned engines;          /* 1 << enum sonde_engine of each that instrumented some */
     bool maybe;                /* what some wrote is not known: all that they may have written was compared */
     bool raced;                /* what some wrote may have been written by others meanwhile */

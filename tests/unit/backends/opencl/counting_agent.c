@@ -540,6 +540,18 @@ void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum so
     (void)engine;
 }
 
+uint32_t sonde_values_every(void)
+{
+    return 0;
+}
+
+void sonde_value_blocks(uint32_t operation, uint64_t blocks, uint64_t looked_at)
+{
+    (void)operation;
+    (void)blocks;
+    (void)looked_at;
+}
+
 enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, uint64_t shape)
 {
     (void)operation;
