@@ -411,7 +411,7 @@ struct sonde_remote_access {
     uint32_t number;            /* in the kernel's code, from 0 */
     uint8_t what;               /* enum sonde_access */
     uint8_t bytes;              /* that a thread accesses at once */
-    uint32_t device, owner;     /* that executes it; in whose memory it is, 0: the host's */
+    uint32_t device, owner;     /* that executes it; in whose memory it is, 0: the host's, SONDE_REMOTE_OTHERS */
 };
 uint32_t sonde_remote_add(const struct sonde_remote_access *access);
 /* How many threads executed it since the beginning; later numbers replace earlier ones. */

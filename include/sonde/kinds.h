@@ -185,6 +185,9 @@ enum {
     SONDE_VALUES_REMOTE = 4, /* --comm: how much of it is not in their device's memory; without the others */
 };
 
+/* The owner of memory of another process, on whichever device. */
+#define SONDE_REMOTE_OTHERS 0xfffffffeu
+
 /* Accesses of a kernel's code to the device's memory, and what their elements are (PTX ISA 5.2). */
 enum sonde_access { SONDE_ACCESS_LOAD,
                     SONDE_ACCESS_STORE,

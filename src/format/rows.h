@@ -460,7 +460,7 @@ struct sonde_row_remote {
     uint32_t number;        /* in the kernel's code, from 0 */
     uint8_t what, bytes;    /* enum sonde_access; that a thread accesses at once */
     uint8_t missed, engine; /* enum sonde_value_missed, enum sonde_engine, of operations; else 0 */
-    uint32_t device, owner; /* that executes it, 0: the row is of operations; in whose memory it is, 0: the host's */
+    uint32_t device, owner; /* that executes it, 0: the row is of operations; in whose memory it is, 0: the host's, SONDE_REMOTE_OTHERS */
     uint64_t count;         /* threads that executed it; operations */
 };
 #define SONDE_COLUMNS_REMOTE(X, row)                                                                                  \

@@ -61,10 +61,10 @@ enum sonde_cuda_what {
     N(cuMemcpy_ptds, COPY, ByteCount)                                         \
     N(cuMemcpyAsync, COPY, ByteCount)                                         \
     N(cuMemcpyAsync_ptsz, COPY, ByteCount)                                    \
-    N(cuMemcpyPeer, COPY, ByteCount)                                          \
-    N(cuMemcpyPeer_ptds, COPY, ByteCount)                                     \
-    N(cuMemcpyPeerAsync, COPY, ByteCount)                                     \
-    N(cuMemcpyPeerAsync_ptsz, COPY, ByteCount)                                \
+    N(cuMemcpyPeer, COPY_MANY, ByteCount)                                     \
+    N(cuMemcpyPeer_ptds, COPY_MANY, ByteCount)                                \
+    N(cuMemcpyPeerAsync, COPY_MANY, ByteCount)                                \
+    N(cuMemcpyPeerAsync_ptsz, COPY_MANY, ByteCount)                           \
     N(cuMemcpyHtoD_v2, COPY, ByteCount)                                       \
     N(cuMemcpyHtoD_v2_ptds, COPY, ByteCount)                                  \
     N(cuMemcpyHtoDAsync_v2, COPY, ByteCount)                                  \

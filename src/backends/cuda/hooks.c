@@ -233,12 +233,22 @@ static void add_itself(const struct follow *f, const CUpti_CallbackData *cd, CUp
     here.made[here.count++] = m;
 }
 
+/* Between devices without peer access the driver copies by way of the host: there is a record of each half. */
+static bool is_between_devices(const struct sonde_cuda_copied *c)
+{
+    struct sonde_object_info from, to;
+    return c->objects[0] && c->objects[1] && sonde__cuda_several_devices() && sonde_object_find(c->objects[0], &from) && sonde_object_find(c->objects[1], &to) &&
+           from.device != to.device;
+}
+
 static void add_copy(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id, enum sonde_op_kind kind,
                      unsigned flags)
 {
     if (nothing_to_do(f, cd->functionParams))
         return;
     const struct sonde_cuda_copied c = sonde__cuda_copied(id, cd->functionParams);
+    if (kind == SONDE_OP_COPY && !flags && is_between_devices(&c))
+        flags = SONDE_SUBMIT_MANY;
     struct made *m = add_work(sonde__cuda_extend(cd->correlationId), kind, flags);
     if (!m)
         return;

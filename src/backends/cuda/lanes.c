@@ -113,6 +113,12 @@ struct sonde_cuda_device *sonde__cuda_device_next(uint32_t *at)
     return NULL;
 }
 
+bool sonde__cuda_several_devices(void)
+{
+    uint32_t at = 0;
+    return sonde__cuda_device_next(&at) && sonde__cuda_device_next(&at);
+}
+
 /* ---- contexts ---------------------------------------------------------------------------- */
 
 static void know_context(CUcontext context, uint32_t uid)

@@ -88,6 +88,8 @@ static uint32_t owner_of(uint32_t object, const struct sonde_object_info *o)
         return 0;
     if (o->kind == SONDE_OBJECT_PINNED)
         return OWNER(0);
+    if (o->kind == SONDE_OBJECT_IPC) /* the driver names the device that opened it */
+        return OWNER(SONDE_REMOTE_OTHERS);
     if (o->device)
         return OWNER(o->device);
     const uint32_t owner = ask_owner(o->address);

@@ -160,6 +160,7 @@ struct sonde_cuda_device *sonde__cuda_device(uint32_t ordinal);
 uint32_t sonde__cuda_device_here(void);
 /* Every device known so far, one after the other: *at begins with 0. */
 struct sonde_cuda_device *sonde__cuda_device_next(uint32_t *at);
+bool sonde__cuda_several_devices(void); /* does the program use more than one? */
 /* Lane of a stream as records name it. 0: no room. */
 uint32_t sonde__cuda_lane(uint32_t ordinal, uint32_t context, uint32_t stream);
 /* Lane of a stream as the program names it; `own`: the call means each thread's

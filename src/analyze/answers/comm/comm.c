@@ -141,6 +141,8 @@ static int add_op(void *user, uint32_t lane, const void *stored)
 
 static struct sonde_comm_end end_on(uint32_t device)
 {
+    if (device == SONDE_REMOTE_OTHERS)
+        return (struct sonde_comm_end){0};
     return (struct sonde_comm_end){device ? SONDE_COMM_DEVICE : SONDE_COMM_HOST, device};
 }
 
