@@ -3,7 +3,9 @@
 The rows are computed here from lists of values, as docs/developers/format.md defines them; what the view must say follows from
 the definitions in docs/values.md.
 """
+import math
 import os
+import random
 import re
 import struct
 
@@ -228,7 +230,7 @@ class Values(Case):
         for nodes_are_operations in (True, False):
             pattern, coverage = self.launches(nodes_are_operations, 0)
             self.assertEqual((pattern["operation"], pattern["operations"], pattern["called_from"], pattern["exact"]), ("cuGraphLaunch", 3, "step() main.py:7", True))
-            self.assertEqual(coverage, [{"kernel": "cuGraphLaunch", "engine": "none", "launches": 3, "looked_at": 3, "reason": None}])
+            self.assertEqual(coverage, [{"kernel": "cuGraphLaunch", "engine": "none", "launches": 3, "looked_at": 3, "blocks": None, "blocks_looked_at": None, "reason": None}])
 
     def test_why_a_share_is_not_exact(self):
         for flags, evidence, reason in ((1, "some of them may not have been written", "what it wrote is not known: all of its buffers were compared"),
@@ -237,6 +239,48 @@ class Values(Case):
             pattern, (coverage,) = self.launches(True, flags)
             self.assertFalse(pattern["exact"])
             self.assertEqual((pattern["evidence"].split("; ")[1], coverage["reason"]), (evidence, reason))
+
+    def of_blocks(self, draws, blocks, looked_at, launches=1):
+        """Draws are (elements, how many of them are 7): of each what is said of the share of sevens, and of the kernel's coverage."""
+        p, node = self.launched()
+        p.add("VALUE", node, 0, 1 << 1, 0, 0, launches, 0, launches * blocks, launches * looked_at, *[0] * 6)
+        for number, (elements, sevens) in enumerate(draws):
+            thing = p.object(1, p.node(0, p.frame(live.PYTHON, p.python("thing%03d" % number, "/home/user/main.py", 3))), 4096, p.start_ns)
+            p.access(node, thing, number, elements, *row_of([7, 8, 1 << 30], SIGNED, 4), type=SIGNED, size=4, checked=elements, value=7, equal=sevens)
+        answer = self.json(self.written(p), "values", "--frequent", "1")
+        found = {o["name"].split("thing")[1][:3]: q for o in answer["objects"] for q in o["patterns"] if q["pattern"] == "frequent"}
+        return [found["%03d" % number] for number in range(len(draws))], answer["coverage"]
+
+    def test_an_interval_is_as_wide_as_few_blocks_make_it(self):
+        for share, looked_at, launches in ((.75, 10, 1), (.02, 40, 3), (.999, 100, 1)):
+            (found,), (coverage,) = self.of_blocks([(1000, round(1000 * share))], 10 ** 9, looked_at, launches)
+            self.assertEqual((found["share"], found["exact"]), (share, False))
+            distance = lambda end: share * math.log(share / end) + (1 - share) * math.log((1 - share) / (1 - end))
+            near = [k / 10 ** 6 for k in range(1, 10 ** 6) if looked_at * distance(k / 10 ** 6) <= math.log(2 / .05)]
+            self.assertAlmostEqual(found["share_low"], near[0], 4)
+            self.assertAlmostEqual(found["share_high"], near[-1], 4)
+            self.assertTrue(found["share_low"] < share < found["share_high"])
+            self.assertEqual((coverage["blocks"], coverage["blocks_looked_at"]), (launches * 10 ** 9, launches * looked_at))
+            self.assertIn("%d of %s blocks (--values-blocks)" % (launches * looked_at, format(launches * 10 ** 9, ",")), coverage["reason"])
+        (all_of_them,), _ = self.of_blocks([(1000, 1000)], 10 ** 9, 12)
+        self.assertAlmostEqual(all_of_them["share_low"], .025 ** (1 / 12), 6)
+        self.assertEqual(all_of_them["share_high"], 1)
+        (most,), _ = self.of_blocks([(1000, 500)], 10, 9)  # what was seen is true whatever the rest is
+        self.assertTrue(.45 <= most["share_low"] and most["share_high"] <= .55)
+        (exact,), (coverage,) = self.of_blocks([(1000, 500)], 10, 10)
+        self.assertEqual((exact["exact"], exact["share_low"], exact["share_high"], coverage["reason"]), (True, None, None, None))
+
+    def test_the_truth_lies_in_the_interval(self):
+        """Blocks of which each is all 7 or not at all, or which differ little: in 19 of 20 draws at least, the truth of a population is within."""
+        r = random.Random(3)
+        for of_block in (lambda: 100 * (r.random() < .6), lambda: 100 * (r.random() < .95), lambda: r.randrange(50, 71), lambda: r.choice((0, 30, 100))):
+            population = [of_block() for _ in range(200)]
+            truth = sum(population) / 100 / len(population)
+            draws = [sum(r.sample(population, 20)) for _ in range(150)]
+            found, _ = self.of_blocks([(2000, sevens) for sevens in draws], 200, 20)
+            within = sum(q["share_low"] <= truth <= q["share_high"] for q in found)
+            self.assertGreaterEqual(within, .95 * len(draws))
+            self.assertTrue(any(q["share"] != truth for q in found))
 
     def line_of(self, *lines, other=()):
         """The line of what a kernel wrote in two objects of one site, each of which was told to be written there: (file, line)."""
