@@ -57,9 +57,9 @@ static const char *const llvm_mark_texts[] = {
     "  br i1 %is, label %put, label %end\n" \
     "put:\n"
 
-/* Is this work-group looked at (plan.h)? Of how many it was chosen, for its first work-item, else 0. CC is the convention of the runtime's functions. */
+/* Is this work-group looked at (plan.h)? Of how many it was chosen, for its first work-item, else 0. CC is the convention of the runtime's functions; in
+ * SPIR the first of these is declared above. */
 #define CHOICE(CC)                                                               \
-    "declare " CC "i64 @_Z12get_group_idj(i32)\n"                                \
     "declare " CC "i64 @_Z14get_num_groupsj(i32)\n"                              \
     "declare " CC "i64 @_Z12get_local_idj(i32)\n"                                \
     "define i64 @sonde_choose(i64 %every) alwaysinline {\n"                      \
@@ -105,7 +105,7 @@ static const char *const llvm_mark_texts[] = {
     "  %is = icmp eq i64 %xyz, 0\n"                                              \
     "  ret i1 %is\n"                                                             \
     "}\n"
-static const char *const llvm_choice_texts[] = {CHOICE("")};
+static const char *const llvm_choice_texts[] = {"declare i64 @_Z12get_group_idj(i32)\n", CHOICE("")};
 static const char *const llvm_spir_choice_texts[] = {CHOICE("spir_func ")};
 #undef CHOICE
 
