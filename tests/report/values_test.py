@@ -116,14 +116,52 @@ class Values(Case):
             asked = ("--mantissa", str(bits))
             self.assertEqual(self.one(values, type, size, asked)[0], "approximate", bits)
             self.assertRegex(self.one(values, type, size, asked)[1], f": the same within {bits} bits of mantissa$")
-            self.assertIsNone(self.one(values, type, size, ("--mantissa", str(bits + 1))), bits)
+            self.assertNotIn("the same within", str(self.one(values, type, size, ("--mantissa", str(bits + 1)))), bits)
         # As many bits as a reduced mantissa keeps: numbers that differ by the last of them, and by twice that.
         for of_float, of_double in (20, 46), (15, 36), (11, 28), (7, 20), (3, 12):
             for type_bytes, bits in (4, of_float), (8, of_double):
                 near, far = [1 - 2.0**-bits, 1.0], [1 - 2.0**(1 - bits), 1.0]
-                is_near = ["approximate" in [p[0] for p in self.found((0, v, FLOAT, type_bytes), options=("--mantissa", str(bits)))] for v in (near, far)]
+                is_near = [any("the same within" in p[3] for p in self.found((0, v, FLOAT, type_bytes), options=("--mantissa", str(bits)))) for v in (near, far)]
                 self.assertEqual(is_near, [True, False], bits)
         self.assertEqual(self.one([5e-7] * 3, FLOAT, 4), ("single_value", "all are 4.99999999e-07", True))  # not zero
+
+    def test_a_type_that_is_wide_enough_for_short_mantissas(self):
+        of = lambda values, size, bits: self.one(values, FLOAT, size, ("--mantissa", str(bits)))
+        self.assertIsNone(self.one([1.1, 1000.7], FLOAT, 4))  # nobody has said that ten bits will do
+        self.assertEqual(of([1.1, 1000.5], 4, 10), ("approximate", "1.10000002 to 1000.5: half would do for 10 bits of mantissa", True))
+        self.assertEqual(of([-1.1, 1000.5], 4, 10)[1:], ("-1.10000002 to 1000.5: half would do for 10 bits of mantissa", False))  # a small one may lie between
+        self.assertIsNone(of([1.1, 1000.5], 4, 11))
+        self.assertIsNone(of([1.1, 70000.5], 4, 10))  # a half ends at 65504
+        self.assertIn("bfloat16 would do for 7 bits", of([1.1, 70000.5], 4, 7)[1])
+        self.assertIn("half would do for 10 bits", of([1.1, 1000.7], 8, 10)[1])
+        self.assertIn("float would do for 23 bits", of([1.1, 1e30], 8, 23)[1])
+        self.assertIsNone(of([1.1, 1e30], 8, 24))
+        self.assertIsNone(of([1.1, 1e300], 8, 23))
+        self.assertFalse(of([1e-6, 2.5], 4, 10)[2])  # a denormal half
+        self.assertIsNone(of([1.5, float("inf")], 4, 10))
+        self.assertEqual([p[0] for p in self.found((0, [1.5, 1024.25], FLOAT, 8), options=("--mantissa", "23"))], ["heavy_type"])  # whatever the mantissas
+        for v in 1.1, 1000.5, 65504.0, 6.2e-5:  # of the types themselves: they hold it within half of the last bit that is kept
+            half = struct.unpack("<e", struct.pack("<e", v))[0]
+            self.assertLessEqual(abs(half - v), v * 2.0**-11)
+
+    def test_values_that_are_frequent_together(self):
+        bits = lambda v: struct.unpack("<I", struct.pack("<f", v))[0]
+
+        def often(shares, mantissa="10", percent="50"):
+            p, node = self.launched()
+            thing = p.object(1, p.node(0, p.frame(live.PYTHON, p.python("first", "/home/user/main.py", 3))), 4096, p.start_ns)
+            for value, share in shares:  # an area for each value that was counted
+                p.access(node, thing, 0, 1000, *row_of([-5.0, 7.7e9], FLOAT, 4), type=FLOAT, size=4, checked=1000, value=bits(value), equal=round(1000 * share))
+            answer = self.json(self.written(p), "values", "--mantissa", mantissa, "--frequent", percent)
+            return [(q["evidence"].split(": ", 1)[1], round(q["share"], 3), q["exact"]) for o in answer["objects"] for q in o["patterns"]
+                    if q["pattern"] == "approximate" and "are" in q["evidence"]]
+
+        self.assertEqual(often([(2.5, .3), (2.5001, .25)]), [("≥ 55.0 % are 2.5 within 10 bits of mantissa", .55, False)])
+        self.assertEqual(often([(2.5, .3), (2.5001, .25)], percent="60"), [])
+        self.assertEqual(often([(2.5, .3), (2.5001, .25)], mantissa="20"), [])
+        self.assertEqual(often([(2.5, .3), (3.5, .25)]), [])
+        self.assertEqual(often([(2.5, .2), (-2.5, .4), (2.5002, .2), (2.5001, .2)]), [("≥ 60.0 % are 2.5 within 10 bits of mantissa", .6, False)])
+        self.assertEqual(often([(2.5, .7)]), [])  # that is frequent by itself
 
     def test_accesses_of_one_object(self):
         # Together, where all match; else each alone, with its part of the elements; those of another object are no matter.

@@ -3,7 +3,7 @@
  *
  *     blocks blocks
  *
- * Each kernel is launched LAUNCHES times. Prints how many groups are all 7, and a checksum of all that was computed.
+ * Each kernel is launched LAUNCHES times. Prints how many elements are 7, and a checksum of all that was computed.
  */
 #include "texts.h"
 
@@ -20,10 +20,10 @@ static cl_command_queue queue;
 static cl_program program;
 static uint64_t checksum = 14695981039346656037u;
 
-/* Of the groups five of eight, in no order. */
-static bool is_seven(int group)
+/* How many of a group's 16 elements are 7: 15 in five groups of eight, in no order, and 9 in the others. So whoever guesses, wherever it looks, guesses 7. */
+static bool is_seven(int i)
 {
-    return ((uint32_t)group * 2246822519u >> 20 & 7) < 5;
+    return i % GROUP < (((uint32_t)(i / GROUP) * 2246822519u >> 20 & 7) < 5 ? 15 : 9);
 }
 
 static int other(int i)
@@ -33,7 +33,7 @@ static int other(int i)
 
 static int of_some(int i)
 {
-    return is_seven(i / GROUP) ? 7 : other(i);
+    return is_seven(i) ? 7 : other(i);
 }
 
 static int of_each(int i)
@@ -89,8 +89,8 @@ int main(int argc, char **argv)
     CLP(queue = clCreateCommandQueue(context, device, 0, &status));
     program = text_program(context, "blocks");
     CL(clBuildProgram(program, 1, &device, "", NULL, NULL));
-    for (int group = 0; group < GROUPS; group++)
-        sevens += is_seven(group);
+    for (int i = 0; i < N; i++)
+        sevens += is_seven(i);
     launch_often("some_groups", of_some, deep, deep_group);
     launch_often("all_groups", of_each, flat, flat_group);
     launch_often("zeros", none, flat, flat_group);

@@ -550,7 +550,7 @@ def chosen(number, blocks, every):
 def case_blocks(options):
     """Of so many work-groups one is looked at: exactly those, all others compute what they compute; shares are estimates, and the truth lies in their intervals."""
     blocks, size, launches = 420, 16, 12
-    sevens = [((group * 2246822519 & 0xffffffff) >> 20 & 7) < 5 for group in range(blocks)]
+    sevens = [15 if ((group * 2246822519 & 0xffffffff) >> 20 & 7) < 5 else 9 for group in range(blocks)]
     for every in 2, 5, 31, 1000:
         m = Measured(options, "--values=fine", f"--values-blocks=1/{every}")
         m.ask("--frequent", "40")
@@ -569,8 +569,8 @@ def case_blocks(options):
         found = {}
         for p in (p for o in m.answer["objects"] for p in o["patterns"]):
             found.setdefault(p["operation"], []).append(p)
-        seen = sum(sevens[group] for group in looked_at) / len(looked_at)
-        for kernel, text, truth, share in (("some_groups", "are 7;", sum(sevens) / blocks, seen), ("all_groups", "75.0 % are 7;", .75, .75), ("zeros", "all are zero;", 1, 1),
+        seen = sum(sevens[group] for group in looked_at) / len(looked_at) / size
+        for kernel, text, truth, share in (("some_groups", "are 7;", sum(sevens) / blocks / size, seen), ("all_groups", "75.0 % are 7;", .75, .75), ("zeros", "all are zero;", 1, 1),
                                            ("but_one", "zero;| are 0;", (blocks - 1) / blocks, 1 - (blocks - 1 in looked_at) / len(looked_at))):
             rows = [p for p in found.get(kernel, []) if re.search(text, p["evidence"])]
             if every == 1000 and not rows:
