@@ -371,7 +371,7 @@ class Bench:
         """Kernels' times by the runtime's clock, and the program's, under each kind of --values."""
         say(f"Values: six kernels on PoCL (bench/values.c), × of their time under `sonde record` alone, median [95 %], {self.rounds} rounds")
         options = {"nothing": None, "sonde": [], "--values=fine": ["--values=fine"], "--values-sample=1/20": ["--values=fine", "--values-sample=1/20"],
-                   "--values": ["--values"]}
+                   "--values-blocks=1/16": ["--values=fine", "--values-blocks=1/16"], "--values": ["--values"]}
         command = [f"{self.build}/bench/bench-values", "1048576", "40"]
         kernels, programs = {name: {} for name in options}, {name: [] for name in options}
         for turn in range(-1, self.rounds):  # the first fills the caches of compiled kernels

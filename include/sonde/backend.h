@@ -324,7 +324,8 @@ void sonde_values_host_give(uint64_t bytes);
 /* Whether this launch of the kernel `name`, whose launch size is `shape` (equal: the same number), is to be looked at; else why not
  * (--values-sample, --kernel). Once for each; takes a lock. */
 enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, uint64_t shape);
-/* Of each launch that is looked at one of so many blocks is, instrument/plan.h says which; 0: all (--values-blocks). Any thread. */
+/* Of each launch that is looked at one of so many blocks is, instrument/plan.h says which; 0: all (--values-blocks). Not before the first
+ * call that is recorded. Any thread. */
 uint32_t sonde_values_every(void);
 /* A launch is looked at: so many of its blocks. Any thread; takes a lock. */
 void sonde_value_blocks(uint32_t operation, uint64_t blocks, uint64_t looked_at);

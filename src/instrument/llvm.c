@@ -444,6 +444,8 @@ static int add_functions(ref context, ref module, bool spir, uint32_t what)
         {what & SONDE_PLAN_VALUES && spir, TEXTS(llvm_together_texts)},
         {what & SONDE_PLAN_VALUES, TEXTS(llvm_guess_texts)},
         {what & SONDE_PLAN_SETS, TEXTS(llvm_mark_texts)},
+        {what & SONDE_PLAN_BLOCKS && !spir, TEXTS(llvm_choice_texts)},
+        {what & SONDE_PLAN_BLOCKS && spir, TEXTS(llvm_spir_choice_texts)},
     };
 #undef TEXTS
     char *all = sonde__pages_get(TEXT_MAX), *why = NULL;
@@ -471,7 +473,114 @@ static bool is_spir(ref module)
     return strncmp(sonde__llvm.GetTarget(module), "spir", 4) == 0;
 }
 
-static int rewrite(ref context, ref module, uint32_t what, const struct sonde_llvm_lanes *lanes, struct sonde_llvm_module *out)
+/* ---- kernels as they are, for work-groups that are not looked at ---------------------------------------------- */
+
+#define PLAIN "sonde_plain_"
+
+struct linkages { /* that variables had, which are open to another module meanwhile; by name, since linking may put others in their places */
+    size_t bytes, used;
+    char *each; /* of each an int and its name with the NUL, one behind the other */
+};
+
+static size_t bytes_of_names(ref module)
+{
+    size_t bytes = 1;
+    for (ref v = sonde__llvm.GetFirstGlobal(module); v; v = sonde__llvm.GetNextGlobal(v))
+        bytes += name_of(v).bytes + 1 + sizeof(int);
+    return bytes;
+}
+
+/* A second module's variables are the first one's, but for constants that nobody else sees. */
+static void share_variables(ref module, ref copy, struct linkages *l)
+{
+    for (ref v = sonde__llvm.GetFirstGlobal(copy); v; v = sonde__llvm.GetNextGlobal(v)) {
+        const struct name n = name_of(v);
+        const int kind = sonde__llvm.GetLinkage(v);
+        const ref own = n.bytes ? sonde__llvm.GetNamedGlobal(module, n.text) : NULL;
+        if (!own || (sonde__llvm.IsGlobalConstant(v) && (kind == INTERNAL || kind == PRIVATE)))
+            continue;
+        if (kind == INTERNAL || kind == PRIVATE) {
+            memcpy(l->each + l->used, &kind, sizeof kind);
+            memcpy(l->each + l->used + sizeof kind, n.text, n.bytes + 1);
+            l->used += sizeof kind + n.bytes + 1;
+            sonde__llvm.SetLinkage(own, EXTERNAL);
+        }
+        sonde__llvm.SetLinkage(v, EXTERNAL);
+        sonde__llvm.SetInitializer(v, NULL);
+    }
+}
+
+static void restore_variables(ref module, const struct linkages *l)
+{
+    for (size_t at = 0; at < l->used; at += sizeof(int) + strlen(l->each + at + sizeof(int)) + 1) {
+        int kind;
+        memcpy(&kind, l->each + at, sizeof kind);
+        const ref v = sonde__llvm.GetNamedGlobal(module, l->each + at + sizeof kind);
+        if (v)
+            sonde__llvm.SetLinkage(v, kind);
+    }
+}
+
+/* Kernels become functions of other names; other functions are part of them (prepare). */
+static void rename_kernels(ref context, ref copy, bool spir)
+{
+    const unsigned always = sonde__llvm.GetEnumAttributeKindForName("alwaysinline", 12);
+    for (ref f = sonde__llvm.GetFirstFunction(copy), next; f; f = next) {
+        char name[512];
+        const struct name n = name_of(f);
+        next = sonde__llvm.GetNextFunction(f);
+        if (sonde__llvm.IsDeclaration(f))
+            continue;
+        if (!is_kernel(f) && !sonde__llvm.GetFirstUse(f))
+            sonde__llvm.DeleteFunction(f);
+        if (!is_kernel(f))
+            continue;
+        const int length = snprintf(name, sizeof name, PLAIN "%.*s", (int)n.bytes, n.text);
+        sonde__llvm.SetValueName2(f, name, (size_t)length < sizeof name ? (size_t)length : sizeof name - 1);
+        sonde__llvm.SetFunctionCallConv(f, spir ? SPIR_CONVENTION : C_CONVENTION);
+        sonde__llvm.GlobalClearMetadata(f);
+        drop_attribute(f, "noinline");
+        sonde__llvm.AddAttributeAtIndex(f, (unsigned)FUNCTION, sonde__llvm.CreateEnumAttribute(context, always, 0));
+    }
+}
+
+/* False: there is none, all are looked at. */
+static bool add_plain(ref context, ref module, bool spir)
+{
+    struct linkages l = {.bytes = bytes_of_names(module)};
+    const ref buffer = sonde__llvm.WriteBitcodeToMemoryBuffer(module);
+    ref copy = NULL;
+    l.each = sonde__pages_get(l.bytes);
+    bool done = l.each && !sonde__llvm.ParseBitcodeInContext2(context, buffer, &copy);
+    if (done) {
+        share_variables(module, copy, &l);
+        rename_kernels(context, copy, spir);
+        done = !sonde__llvm.LinkModules2(module, copy); /* the copy is gone */
+        restore_variables(module, &l);
+    }
+    sonde__llvm.DisposeMemoryBuffer(buffer);
+    if (l.each)
+        sonde__pages_put(l.each, l.bytes);
+    return done;
+}
+
+static ref plain_of(ref module, const char *kernel)
+{
+    char name[512];
+    const int length = snprintf(name, sizeof name, PLAIN "%s", kernel);
+    return (size_t)length < sizeof name ? sonde__llvm.GetNamedFunction(module, name) : NULL;
+}
+
+static void put_inline(ref module)
+{
+    const ref options = sonde__llvm.CreatePassBuilderOptions();
+    const ref error = sonde__llvm.RunPasses(module, "always-inline", NULL, options);
+    if (error)
+        sonde__llvm.ConsumeError(error);
+    sonde__llvm.DisposePassBuilderOptions(options);
+}
+
+static int rewrite(ref context, ref module, uint32_t what, uint32_t every, const struct sonde_llvm_lanes *lanes, struct sonde_llvm_module *out)
 {
     enum { KERNELS_MAX = 1024 };
     ref list[KERNELS_MAX];
@@ -482,6 +591,8 @@ static int rewrite(ref context, ref module, uint32_t what, const struct sonde_ll
     if (!spir) /* there they have no bodies: one that has is the program's own */
         remove_builtins(module);
     prepare(context, module);
+    const bool some = every > 1 && what & SONDE_PLAN_VALUES && !(what & SONDE_PLAN_SETS) && !rc && add_plain(context, module, spir);
+    what |= some ? SONDE_PLAN_BLOCKS : 0u;
     rc = rc ? rc : add_functions(context, module, spir, what);
     out->count = list_kernels(module, list, KERNELS_MAX);
     out->kernels = sonde__memory_get((out->count + 1) * sizeof *out->kernels);
@@ -498,10 +609,14 @@ static int rewrite(ref context, ref module, uint32_t what, const struct sonde_ll
             continue;
         }
         k->out->together = spir;
+        k->plain = some ? plain_of(module, k->out->name) : NULL;
+        k->out->every = k->plain ? every : 0;
         k->out->why = look(k);
         if (!k->out->why && !k->out->needs_none)
             k->out->why = instrument(k);
     }
+    if (some)
+        put_inline(module);
     sonde__llvm.StripModuleDebugInfo(module);
     if (k)
         sonde__pages_put(k, sizeof *k);
@@ -563,7 +678,7 @@ static ref read_without(ref context, ref buffer)
     return sonde__llvm.ParseBitcodeInContext2(context, buffer, &module) ? NULL : module;
 }
 
-int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, const struct sonde_llvm_lanes *lanes, struct sonde_llvm_module *out)
+int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, uint32_t every, const struct sonde_llvm_lanes *lanes, struct sonde_llvm_module *out)
 {
     const ref context = sonde__llvm.ContextCreate();
     char *version = debug_version(bitcode, bytes);
@@ -576,7 +691,7 @@ int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, const struct
     const ref buffer = sonde__llvm.CreateMemoryBufferWithMemoryRange(bitcode, bytes, "", 0);
     if (!module)
         module = read_without(context, buffer);
-    int rc = module ? rewrite(context, module, what, lanes, out) : SONDE_EFORMAT;
+    int rc = module ? rewrite(context, module, what, every, lanes, out) : SONDE_EFORMAT;
     rc = rc ? rc : write_out(module, out);
     if (rc)
         out->count = 0; /* some may have no names */

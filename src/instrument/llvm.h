@@ -56,6 +56,7 @@ struct sonde_llvm_kernel {
     uint32_t sets;            /* so many, if marks are wanted */
     uint32_t grain;
     bool together;
+    uint32_t every;           /* which work-groups are looked at (plan.h); 0: all */
     uint32_t lanes;           /* so many at once; 0: as the runtime likes */
 };
 
@@ -77,7 +78,7 @@ struct sonde_llvm_module {
 /* Look LLVM up, once. `library`: of dlopen. False: it is not there, or too old. */
 bool sonde__llvm_open(void *library);
 /* `what`: SONDE_PLAN_SETS, or VALUES with what belongs to it (COUNTS, OWNERS), perhaps GUESSES, at some cost; or both.
- * `lanes`: of SPIR; may be NULL. The bitcode is changed. 0; SONDE_ENOMEM; SONDE_EFORMAT: LLVM does not read it, or refuses what was made of it. */
-int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, const struct sonde_llvm_lanes *lanes, struct sonde_llvm_module *out);
+ * `every`: of which work-groups, without SETS (plan.h): SONDE_PLAN_BLOCKS comes with it. `lanes`: of SPIR; may be NULL. The bitcode is changed. 0; SONDE_ENOMEM; SONDE_EFORMAT: LLVM does not read it, or refuses what was made of it. */
+int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, uint32_t every, const struct sonde_llvm_lanes *lanes, struct sonde_llvm_module *out);
 
 #endif

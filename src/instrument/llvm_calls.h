@@ -39,8 +39,12 @@ enum { IS_EQUAL = 32,
        IS_LESS = 40 }; /* signed */
 enum { MONOTONIC = 2,
        ACQUIRE = 4 };
-enum { KERNEL_CONVENTION = 76,
+enum { C_CONVENTION = 0,
+       SPIR_CONVENTION = 75,
+       KERNEL_CONVENTION = 76,
+       EXTERNAL = 0,
        INTERNAL = 8,
+       PRIVATE = 9,
        FUNCTION = -1,
        RETURN_STATUS = 2 };
 
@@ -73,6 +77,15 @@ enum { KERNEL_CONVENTION = 76,
     X(void, DisposePassBuilderOptions, (ref))                                                  \
     X(ref, RunPasses, (ref, const char *, ref, ref))                                           \
     X(void, ConsumeError, (ref))                                                               \
+    X(ref, GetFirstGlobal, (ref))                                                              \
+    X(ref, GetNextGlobal, (ref))                                                               \
+    X(ref, GetNamedGlobal, (ref, const char *))                                                \
+    X(int, IsGlobalConstant, (ref))                                                            \
+    X(void, SetInitializer, (ref, ref))                                                        \
+    X(void, GlobalClearMetadata, (ref))                                                        \
+    X(ref, InsertBasicBlockInContext, (ref, ref, const char *))                                \
+    X(void, InstructionRemoveFromParent, (ref))                                                \
+    X(void, InsertIntoBuilder, (ref, ref))                                                     \
     X(ref, GetFirstFunction, (ref))                                                            \
     X(ref, GetNextFunction, (ref))                                                             \
     X(ref, GetNamedFunction, (ref, const char *))                                              \
@@ -175,6 +188,7 @@ enum { KERNEL_CONVENTION = 76,
     X(ref, BuildICmp, (ref, int, ref, ref, const char *))                                      \
     X(ref, BuildSelect, (ref, ref, ref, ref, const char *))                                    \
     X(ref, BuildCall2, (ref, ref, ref, ref *, unsigned, const char *))                         \
+    X(void, SetInstructionCallConv, (ref, unsigned))                                           \
     X(ref, BuildBr, (ref, ref))                                                                \
     X(ref, BuildCondBr, (ref, ref, ref, ref))                                                  \
     X(ref, BuildRetVoid, (ref))

@@ -57,6 +57,58 @@ static const char *const llvm_mark_texts[] = {
     "  br i1 %is, label %put, label %end\n" \
     "put:\n"
 
+/* Is this work-group looked at (plan.h)? Of how many it was chosen, for its first work-item, else 0. CC is the convention of the runtime's functions; in
+ * SPIR the first of these is declared above. */
+#define CHOICE(CC)                                                               \
+    "declare " CC "i64 @_Z14get_num_groupsj(i32)\n"                              \
+    "declare " CC "i64 @_Z12get_local_idj(i32)\n"                                \
+    "define i64 @sonde_choose(i64 %every) alwaysinline {\n"                      \
+    "  %x = call " CC "i64 @_Z12get_group_idj(i32 0)\n"                          \
+    "  %y = call " CC "i64 @_Z12get_group_idj(i32 1)\n"                          \
+    "  %z = call " CC "i64 @_Z12get_group_idj(i32 2)\n"                          \
+    "  %nx = call " CC "i64 @_Z14get_num_groupsj(i32 0)\n"                       \
+    "  %ny = call " CC "i64 @_Z14get_num_groupsj(i32 1)\n"                       \
+    "  %nz = call " CC "i64 @_Z14get_num_groupsj(i32 2)\n"                       \
+    "  %layer = mul i64 %z, %ny\n"                                               \
+    "  %row = add i64 %layer, %y\n"                                              \
+    "  %before = mul i64 %row, %nx\n"                                            \
+    "  %group = add i64 %before, %x\n"                                           \
+    "  %plane = mul i64 %nx, %ny\n"                                              \
+    "  %all = mul i64 %plane, %nz\n"                                             \
+    "  %number = udiv i64 %group, %every\n"                                      \
+    "  %first = mul i64 %number, %every\n"                                       \
+    "  %at = sub i64 %group, %first\n"                                           \
+    "  %rest = sub i64 %all, %first\n"                                           \
+    "  %fewer = icmp ult i64 %rest, %every\n"                                    \
+    "  %many = select i1 %fewer, i64 %rest, i64 %every\n"                        \
+    "  %low = trunc i64 %number to i32\n"                                        \
+    "  %h0 = add i32 %low, 1\n"                                                  \
+    "  %h1 = mul i32 %h0, -1640531535\n"                                         \
+    "  %h2 = lshr i32 %h1, 15\n"                                                 \
+    "  %h3 = xor i32 %h1, %h2\n"                                                 \
+    "  %h4 = mul i32 %h3, -2048144777\n"                                         \
+    "  %h5 = lshr i32 %h4, 13\n"                                                 \
+    "  %h6 = xor i32 %h4, %h5\n"                                                 \
+    "  %wide = zext i32 %h6 to i64\n"                                            \
+    "  %product = mul i64 %wide, %many\n"                                        \
+    "  %one = lshr i64 %product, 32\n"                                           \
+    "  %is = icmp eq i64 %at, %one\n"                                            \
+    "  %result = select i1 %is, i64 %many, i64 0\n"                              \
+    "  ret i64 %result\n"                                                        \
+    "}\n"                                                                        \
+    "define i1 @sonde_is_first() alwaysinline {\n"                               \
+    "  %x = call " CC "i64 @_Z12get_local_idj(i32 0)\n"                          \
+    "  %y = call " CC "i64 @_Z12get_local_idj(i32 1)\n"                          \
+    "  %z = call " CC "i64 @_Z12get_local_idj(i32 2)\n"                          \
+    "  %xy = or i64 %x, %y\n"                                                    \
+    "  %xyz = or i64 %xy, %z\n"                                                  \
+    "  %is = icmp eq i64 %xyz, 0\n"                                              \
+    "  ret i1 %is\n"                                                             \
+    "}\n"
+static const char *const llvm_choice_texts[] = {"declare i64 @_Z12get_group_idj(i32)\n", CHOICE("")};
+static const char *const llvm_spir_choice_texts[] = {CHOICE("spir_func ")};
+#undef CHOICE
+
 /* Where a thread executes one work-item after the other. */
 static const char *const llvm_alone_texts[] = { /* to be put one behind the other */
     "declare ptr @llvm.thread.pointer()\n"

@@ -50,6 +50,7 @@ static inline bool is_builtin(struct name n)
 struct kernel {
     ref context, function, module;
     bool spir;                       /* address spaces are kept apart, and the runtime may execute several work-items at once */
+    ref plain;                       /* its code, as it is, of other groups than those that are looked at; NULL: all are */
     struct sonde_llvm_kernel *out;
     uint8_t space[PARAMETERS_MAX];   /* of each parameter: an OpenCL address space */
     uint8_t integers[PARAMETERS_MAX]; /* what integers are to which it points: enum sonde_element */

@@ -394,6 +394,18 @@ static void put_guess_result(struct maker *m, uint32_t access)
     end_if(m, next);
 }
 
+/* What was chosen: by the first work-item of a group. */
+static void put_groups(struct maker *m)
+{
+    const size_t at = sonde__plan_groups_at(&m->k->out->plan);
+    ref every = constant(m, m->k->out->every);
+    const ref first = put_call(m, "sonde_is_first", NULL, 0), many = put_call(m, "sonde_choose", &every, 1);
+    const ref next = begin_if(m, first);
+    put_sum(m, at + offsetof(struct sonde_plan_groups, looked_at), constant(m, 1));
+    put_sum(m, at + offsetof(struct sonde_plan_groups, all), many);
+    end_if(m, next);
+}
+
 /* A thread's part is its own from the first work-item on. */
 static void put_results(struct maker *m)
 {
@@ -409,11 +421,38 @@ static void put_results(struct maker *m)
         if (guesses(k))
             put_guess_result(m, i);
     }
+    if (k->plain)
+        put_groups(m);
     if (k->spir)
         return;
     whose[0] = m->part;
     whose[1] = word_at(m, m->area, (k->out->parts - 1) * sonde__plan_part(&k->out->plan));
     put_call(m, "sonde_done", whose, 3);
+}
+
+/* Other groups run the kernel's own code. What lies in the frame must be in the first block. */
+static void put_choice(struct maker *m)
+{
+    const struct kernel *k = m->k;
+    ref argument[PARAMETERS_MAX], every = constant(m, k->out->every);
+    const ref old = sonde__llvm.GetFirstBasicBlock(k->function), first = sonde__llvm.InsertBasicBlockInContext(k->context, old, "sonde_choose"),
+              other = sonde__llvm.AppendBasicBlockInContext(k->context, k->function, "sonde_other");
+    sonde__llvm.PositionBuilderAtEnd(m->b, first);
+    for (ref i = sonde__llvm.GetFirstInstruction(old), next; i; i = next) {
+        next = sonde__llvm.GetNextInstruction(i);
+        if (sonde__llvm.GetInstructionOpcode(i) != ALLOCA)
+            continue;
+        sonde__llvm.InstructionRemoveFromParent(i);
+        sonde__llvm.InsertIntoBuilder(m->b, i);
+    }
+    const ref many = put_call(m, "sonde_choose", &every, 1);
+    sonde__llvm.BuildCondBr(m->b, sonde__llvm.BuildICmp(m->b, IS_NOT_EQUAL, many, constant(m, 0), ""), old, other);
+    sonde__llvm.PositionBuilderAtEnd(m->b, other);
+    for (uint32_t i = 0; i < k->out->parameters; i++)
+        argument[i] = sonde__llvm.GetParam(k->function, i);
+    const ref call = sonde__llvm.BuildCall2(m->b, sonde__llvm.GlobalGetValueType(k->plain), k->plain, argument, k->out->parameters, "");
+    sonde__llvm.SetInstructionCallConv(call, sonde__llvm.GetFunctionCallConv(k->plain));
+    sonde__llvm.BuildRetVoid(m->b);
 }
 
 static void put_end(struct maker *m)
@@ -449,6 +488,8 @@ bool sonde__llvm_put(struct kernel *k)
     put_marks(m);
     if (has_area(k->out))
         put_end(m);
+    if (k->plain)
+        put_choice(m);
     sonde__llvm.DisposeBuilder(m->b);
     sonde__pages_put(m, sizeof *m);
     return true;

@@ -22,9 +22,14 @@ size_t sonde__plan_found_at(const struct sonde_plan *p)
     return sonde__plan_values_at(p) + (p->what & SONDE_PLAN_VALUES ? p->accesses * sizeof(struct sonde_plan_values) : 0);
 }
 
-size_t sonde__plan_owner_at(const struct sonde_plan *p)
+size_t sonde__plan_groups_at(const struct sonde_plan *p)
 {
     return sonde__plan_found_at(p) + (p->what & SONDE_PLAN_GUESSES ? p->accesses * sizeof(struct sonde_plan_found) : 0);
+}
+
+size_t sonde__plan_owner_at(const struct sonde_plan *p)
+{
+    return sonde__plan_groups_at(p) + (p->what & SONDE_PLAN_BLOCKS ? sizeof(struct sonde_plan_groups) : 0);
 }
 
 size_t sonde__plan_part(const struct sonde_plan *p)

@@ -11,6 +11,8 @@
  *   another: rewrite.h), for each access, struct sonde_plan_guess: the value, and the line, that the first threads to execute it saw
  *   most. Later threads count how often that is right: what is counted is exact, whoever guessed.
  *
+ *   SONDE_PLAN_BLOCKS: in front of the owner, struct sonde_plan_groups: who launches does not know how many blocks there are (OpenCL's runtime decides).
+ *
  *   SONDE_PLAN_REMOTE: behind the counts, for each access that is looked at by its address, in their order, SONDE_PLAN_REMOTE_SLOTS words: how many
  *   threads accessed memory of each slot (struct sonde_plan_remote).
  *
@@ -39,6 +41,7 @@ enum {
     SONDE_PLAN_OWNERS = 8,
     SONDE_PLAN_GUESSES = 16,
     SONDE_PLAN_REMOTE = 32,
+    SONDE_PLAN_BLOCKS = 64,
 };
 
 #define SONDE_PLAN_MIX     2654435761u
@@ -86,6 +89,9 @@ struct sonde_plan_guess { /* starts as zeros */
 };
 #define SONDE_PLAN_SAMPLE_WORD 110 /* `sample` */
 _Static_assert(offsetof(struct sonde_plan_guess, sample) == 8 * SONDE_PLAN_SAMPLE_WORD, "instrument/llvm_guess.h has it");
+struct sonde_plan_groups { /* starts as zeros */
+    uint64_t looked_at, all; /* blocks that were; and those out of which they were chosen */
+};
 struct sonde_plan_found { /* starts as zeros */
     uint64_t unchecked;    /* executions by threads that began before the guess stood, logged or not, */
     uint64_t equal, lined; /* and of the other threads' elements */
@@ -113,6 +119,7 @@ size_t sonde__plan_part(const struct sonde_plan *p);
 size_t sonde__plan_counts(const struct sonde_plan *p);
 size_t sonde__plan_values_at(const struct sonde_plan *p);
 size_t sonde__plan_found_at(const struct sonde_plan *p);
+size_t sonde__plan_groups_at(const struct sonde_plan *p);
 size_t sonde__plan_owner_at(const struct sonde_plan *p);
 /* A part as it starts. And of one that has been read: how many threads executed the block, what values the access had. */
 void sonde__plan_start(const struct sonde_plan *p, void *part);

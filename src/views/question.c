@@ -69,7 +69,8 @@ const struct sonde_option sonde_question_options[] = {
      .help = "values: frequent are values that make up more than PERCENT of what an access read or wrote (default 50)."},
     {.name = "mantissa", .type = SONDE_OPTION_INT, .argument = "BITS", .low = 0, .high = 52, .offset = AT(mantissa),
      .help = "values: approximate are floating-point numbers of which the least and the most differ by 2^-BITS of the larger or less "
-             "(default 10, a half's mantissa: a thousandth; 3: an eighth)."},
+             "(default 10, a half's mantissa: a thousandth; 3: an eighth), or that are frequent with so many bits; if it is given, also those for which "
+             "a narrower type then would do."},
     {.name = "object", .type = SONDE_OPTION_STRING, .argument = "NAME", .offset = AT(object),
      .help = "values: only data objects whose name contains NAME, with every operation that wrote them."},
     {.name = "graph", .type = SONDE_OPTION_FLAG, .offset = AT(graph),

@@ -215,11 +215,20 @@ static void say_values(struct sonde_text *text, const struct sonde_value_pattern
         say_line(text, a);
         return;
     default:
+        if (p->as == SONDE_PATTERN_FREQUENT) {
+            char share[SONDE_NUMBER_MAX];
+            sonde_text_format(text, "≥ %s are ", sonde_number_percent(share, (double)p->guess.matching, (double)p->guess.checked));
+            say_number(text, a, sonde_value_of_bits(a, p->guess.value));
+            sonde_text_format(text, " within %u bits of mantissa", p->mantissa);
+            return;
+        }
         say_number(text, a, a->least);
         sonde_text_format(text, " to ");
         say_number(text, a, a->most);
     }
-    if (p->narrower)
+    if (p->narrower && p->as == SONDE_PATTERN_HEAVY_TYPE)
+        sonde_text_format(text, ": %s would do for %u bits of mantissa", p->narrower, p->mantissa);
+    else if (p->narrower)
         sonde_text_format(text, ": %s would do", p->narrower);
     else
         sonde_text_format(text, ": the same within %u bits of mantissa", p->mantissa);
@@ -238,7 +247,7 @@ static void cell_found(struct sonde_view_table *t, const struct sonde_value_patt
     struct sonde_text text = {0};
     sonde_text_format(&text, "%s element%s of %u byte%s, accessed in %" PRIu32 " place%s", sonde_number_count(elements, p->of.elements),
                       p->of.elements == 1 ? "" : "s", p->of.element_bytes, p->of.element_bytes == 1 ? "" : "s", p->accesses, p->accesses == 1 ? "" : "s");
-    if (p->guess.checked && !p->exact)
+    if (p->guess.checked && !p->exact && p->as == SONDE_PATTERN_NONE)
         sonde_text_format(&text, ", %s of them counted", sonde_number_count(checked, p->guess.checked));
     sonde_text_format(&text, ": ");
     say_values(&text, p);
@@ -452,6 +461,7 @@ static int site_rows(const struct sonde_query *q, const struct sonde_value_site 
 {
     struct sonde_value_patterns found = {0};
     const struct sonde_value_asked asked = {
+        .narrow = q->values.mantissa_given,
         .mantissa = q->values.mantissa_given ? q->values.mantissa : SONDE_PATTERN_MANTISSA,
         .common = q->values.frequent_given ? q->values.frequent : SONDE_PATTERN_COMMON,
     };

@@ -634,7 +634,7 @@ def check_blocks(every, coarse=False):
         for o in view["objects"]:
             for p in o["patterns"]:
                 found.setdefault((p["operation"], p["pattern"]), []).append(p)
-        sevens = m.truth["sevens"] / blocks
+        sevens = m.truth["sevens"] / (blocks * size)
         for kernel, pattern, share, text in (("some_blocks", "frequent", sevens, "are 7"), ("all_blocks", "frequent", .75, "are 7"),
                                              ("zeros", "single_zero", 1, "all are zero"), ("but_one", ("single_zero", "frequent"), (blocks - 1) / blocks, "zero|are 0")):
             rows = [p for kind in ([pattern] if isinstance(pattern, str) else pattern) for p in found.get((kernel, kind), []) if re.search(text, p["evidence"])]

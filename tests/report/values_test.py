@@ -3,7 +3,9 @@
 The rows are computed here from lists of values, as docs/developers/format.md defines them; what the view must say follows from
 the definitions in docs/values.md.
 """
+import math
 import os
+import random
 import re
 import struct
 
@@ -114,14 +116,52 @@ class Values(Case):
             asked = ("--mantissa", str(bits))
             self.assertEqual(self.one(values, type, size, asked)[0], "approximate", bits)
             self.assertRegex(self.one(values, type, size, asked)[1], f": the same within {bits} bits of mantissa$")
-            self.assertIsNone(self.one(values, type, size, ("--mantissa", str(bits + 1))), bits)
+            self.assertNotIn("the same within", str(self.one(values, type, size, ("--mantissa", str(bits + 1)))), bits)
         # As many bits as a reduced mantissa keeps: numbers that differ by the last of them, and by twice that.
         for of_float, of_double in (20, 46), (15, 36), (11, 28), (7, 20), (3, 12):
             for type_bytes, bits in (4, of_float), (8, of_double):
                 near, far = [1 - 2.0**-bits, 1.0], [1 - 2.0**(1 - bits), 1.0]
-                is_near = ["approximate" in [p[0] for p in self.found((0, v, FLOAT, type_bytes), options=("--mantissa", str(bits)))] for v in (near, far)]
+                is_near = [any("the same within" in p[3] for p in self.found((0, v, FLOAT, type_bytes), options=("--mantissa", str(bits)))) for v in (near, far)]
                 self.assertEqual(is_near, [True, False], bits)
         self.assertEqual(self.one([5e-7] * 3, FLOAT, 4), ("single_value", "all are 4.99999999e-07", True))  # not zero
+
+    def test_a_type_that_is_wide_enough_for_short_mantissas(self):
+        of = lambda values, size, bits: self.one(values, FLOAT, size, ("--mantissa", str(bits)))
+        self.assertIsNone(self.one([1.1, 1000.7], FLOAT, 4))  # nobody has said that ten bits will do
+        self.assertEqual(of([1.1, 1000.5], 4, 10), ("approximate", "1.10000002 to 1000.5: half would do for 10 bits of mantissa", True))
+        self.assertEqual(of([-1.1, 1000.5], 4, 10)[1:], ("-1.10000002 to 1000.5: half would do for 10 bits of mantissa", False))  # a small one may lie between
+        self.assertIsNone(of([1.1, 1000.5], 4, 11))
+        self.assertIsNone(of([1.1, 70000.5], 4, 10))  # a half ends at 65504
+        self.assertIn("bfloat16 would do for 7 bits", of([1.1, 70000.5], 4, 7)[1])
+        self.assertIn("half would do for 10 bits", of([1.1, 1000.7], 8, 10)[1])
+        self.assertIn("float would do for 23 bits", of([1.1, 1e30], 8, 23)[1])
+        self.assertIsNone(of([1.1, 1e30], 8, 24))
+        self.assertIsNone(of([1.1, 1e300], 8, 23))
+        self.assertFalse(of([1e-6, 2.5], 4, 10)[2])  # a denormal half
+        self.assertIsNone(of([1.5, float("inf")], 4, 10))
+        self.assertEqual([p[0] for p in self.found((0, [1.5, 1024.25], FLOAT, 8), options=("--mantissa", "23"))], ["heavy_type"])  # whatever the mantissas
+        for v in 1.1, 1000.5, 65504.0, 6.2e-5:  # of the types themselves: they hold it within half of the last bit that is kept
+            half = struct.unpack("<e", struct.pack("<e", v))[0]
+            self.assertLessEqual(abs(half - v), v * 2.0**-11)
+
+    def test_values_that_are_frequent_together(self):
+        bits = lambda v: struct.unpack("<I", struct.pack("<f", v))[0]
+
+        def often(shares, mantissa="10", percent="50"):
+            p, node = self.launched()
+            thing = p.object(1, p.node(0, p.frame(live.PYTHON, p.python("first", "/home/user/main.py", 3))), 4096, p.start_ns)
+            for value, share in shares:  # an area for each value that was counted
+                p.access(node, thing, 0, 1000, *row_of([-5.0, 7.7e9], FLOAT, 4), type=FLOAT, size=4, checked=1000, value=bits(value), equal=round(1000 * share))
+            answer = self.json(self.written(p), "values", "--mantissa", mantissa, "--frequent", percent)
+            return [(q["evidence"].split(": ", 1)[1], round(q["share"], 3), q["exact"]) for o in answer["objects"] for q in o["patterns"]
+                    if q["pattern"] == "approximate" and "are" in q["evidence"]]
+
+        self.assertEqual(often([(2.5, .3), (2.5001, .25)]), [("≥ 55.0 % are 2.5 within 10 bits of mantissa", .55, False)])
+        self.assertEqual(often([(2.5, .3), (2.5001, .25)], percent="60"), [])
+        self.assertEqual(often([(2.5, .3), (2.5001, .25)], mantissa="20"), [])
+        self.assertEqual(often([(2.5, .3), (3.5, .25)]), [])
+        self.assertEqual(often([(2.5, .2), (-2.5, .4), (2.5002, .2), (2.5001, .2)]), [("≥ 60.0 % are 2.5 within 10 bits of mantissa", .6, False)])
+        self.assertEqual(often([(2.5, .7)]), [])  # that is frequent by itself
 
     def test_accesses_of_one_object(self):
         # Together, where all match; else each alone, with its part of the elements; those of another object are no matter.
@@ -228,7 +268,7 @@ class Values(Case):
         for nodes_are_operations in (True, False):
             pattern, coverage = self.launches(nodes_are_operations, 0)
             self.assertEqual((pattern["operation"], pattern["operations"], pattern["called_from"], pattern["exact"]), ("cuGraphLaunch", 3, "step() main.py:7", True))
-            self.assertEqual(coverage, [{"kernel": "cuGraphLaunch", "engine": "none", "launches": 3, "looked_at": 3, "reason": None}])
+            self.assertEqual(coverage, [{"kernel": "cuGraphLaunch", "engine": "none", "launches": 3, "looked_at": 3, "blocks": None, "blocks_looked_at": None, "reason": None}])
 
     def test_why_a_share_is_not_exact(self):
         for flags, evidence, reason in ((1, "some of them may not have been written", "what it wrote is not known: all of its buffers were compared"),
@@ -237,6 +277,48 @@ class Values(Case):
             pattern, (coverage,) = self.launches(True, flags)
             self.assertFalse(pattern["exact"])
             self.assertEqual((pattern["evidence"].split("; ")[1], coverage["reason"]), (evidence, reason))
+
+    def of_blocks(self, draws, blocks, looked_at, launches=1):
+        """Draws are (elements, how many of them are 7): of each what is said of the share of sevens, and of the kernel's coverage."""
+        p, node = self.launched()
+        p.add("VALUE", node, 0, 1 << 1, 0, 0, launches, 0, launches * blocks, launches * looked_at, *[0] * 6)
+        for number, (elements, sevens) in enumerate(draws):
+            thing = p.object(1, p.node(0, p.frame(live.PYTHON, p.python("thing%03d" % number, "/home/user/main.py", 3))), 4096, p.start_ns)
+            p.access(node, thing, number, elements, *row_of([7, 8, 1 << 30], SIGNED, 4), type=SIGNED, size=4, checked=elements, value=7, equal=sevens)
+        answer = self.json(self.written(p), "values", "--frequent", "1")
+        found = {o["name"].split("thing")[1][:3]: q for o in answer["objects"] for q in o["patterns"] if q["pattern"] == "frequent"}
+        return [found["%03d" % number] for number in range(len(draws))], answer["coverage"]
+
+    def test_an_interval_is_as_wide_as_few_blocks_make_it(self):
+        for share, looked_at, launches in ((.75, 10, 1), (.02, 40, 3), (.999, 100, 1)):
+            (found,), (coverage,) = self.of_blocks([(1000, round(1000 * share))], 10 ** 9, looked_at, launches)
+            self.assertEqual((found["share"], found["exact"]), (share, False))
+            distance = lambda end: share * math.log(share / end) + (1 - share) * math.log((1 - share) / (1 - end))
+            near = [k / 10 ** 6 for k in range(1, 10 ** 6) if looked_at * distance(k / 10 ** 6) <= math.log(2 / .05)]
+            self.assertAlmostEqual(found["share_low"], near[0], 4)
+            self.assertAlmostEqual(found["share_high"], near[-1], 4)
+            self.assertTrue(found["share_low"] < share < found["share_high"])
+            self.assertEqual((coverage["blocks"], coverage["blocks_looked_at"]), (launches * 10 ** 9, launches * looked_at))
+            self.assertIn("%d of %s blocks (--values-blocks)" % (launches * looked_at, format(launches * 10 ** 9, ",")), coverage["reason"])
+        (all_of_them,), _ = self.of_blocks([(1000, 1000)], 10 ** 9, 12)
+        self.assertAlmostEqual(all_of_them["share_low"], .025 ** (1 / 12), 6)
+        self.assertEqual(all_of_them["share_high"], 1)
+        (most,), _ = self.of_blocks([(1000, 500)], 10, 9)  # what was seen is true whatever the rest is
+        self.assertTrue(.45 <= most["share_low"] and most["share_high"] <= .55)
+        (exact,), (coverage,) = self.of_blocks([(1000, 500)], 10, 10)
+        self.assertEqual((exact["exact"], exact["share_low"], exact["share_high"], coverage["reason"]), (True, None, None, None))
+
+    def test_the_truth_lies_in_the_interval(self):
+        """Blocks of which each is all 7 or not at all, or which differ little: in 19 of 20 draws at least, the truth of a population is within."""
+        r = random.Random(3)
+        for of_block in (lambda: 100 * (r.random() < .6), lambda: 100 * (r.random() < .95), lambda: r.randrange(50, 71), lambda: r.choice((0, 30, 100))):
+            population = [of_block() for _ in range(200)]
+            truth = sum(population) / 100 / len(population)
+            draws = [sum(r.sample(population, 20)) for _ in range(150)]
+            found, _ = self.of_blocks([(2000, sevens) for sevens in draws], 200, 20)
+            within = sum(q["share_low"] <= truth <= q["share_high"] for q in found)
+            self.assertGreaterEqual(within, .95 * len(draws))
+            self.assertTrue(any(q["share"] != truth for q in found))
 
     def line_of(self, *lines, other=()):
         """The line of what a kernel wrote in two objects of one site, each of which was told to be written there: (file, line)."""

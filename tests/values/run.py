@@ -537,6 +537,58 @@ def case_several(options):
         require(sum(r[4] for r in loads) == n * launches, (kernel, loads))
 
 
+def chosen(number, blocks, every):
+    """By the words of src/instrument/plan.h."""
+    of, at = divmod(number, every)
+    h = (of + 1) * 2654435761 & 0xffffffff
+    h ^= h >> 15
+    h = h * 2246822519 & 0xffffffff
+    h ^= h >> 13
+    return at == h * min(every, blocks - of * every) >> 32
+
+
+def case_blocks(options):
+    """Of so many work-groups one is looked at: exactly those, all others compute what they compute; shares are estimates, and the truth lies in their intervals."""
+    blocks, size, launches = 420, 16, 12
+    sevens = [15 if ((group * 2246822519 & 0xffffffff) >> 20 & 7) < 5 else 9 for group in range(blocks)]
+    for every in 2, 5, 31, 1000:
+        m = Measured(options, "--values=fine", f"--values-blocks=1/{every}")
+        m.ask("--frequent", "40")
+        looked_at = [group for group in range(blocks) if chosen(group, blocks, every)]
+        require(len(looked_at) == -(-blocks // every), looked_at)
+        require(m.said[0] == f"sevens {sum(sevens)}", m.said)
+        coverage = {c["kernel"]: c for c in m.answer["coverage"]}
+        for kernel in "some_groups", "all_groups", "zeros", "but_one", "reversed", "table":
+            c = coverage[kernel]
+            require((c["looked_at"], c["blocks"], c["blocks_looked_at"]) == (launches, launches * blocks, launches * len(looked_at)), c)
+            loads = sum(r[4] for r in m.accesses[kernel] if r[1] == 0)
+            turns = 3 if kernel == "reversed" else 1
+            require(loads == launches * len(looked_at) * size * turns, (kernel, loads, m.accesses[kernel]))
+        c = coverage["as_it_likes"]
+        require(0 < c["blocks_looked_at"] == launches * -(-c["blocks"] // launches // every), c)
+        found = {}
+        for p in (p for o in m.answer["objects"] for p in o["patterns"]):
+            found.setdefault(p["operation"], []).append(p)
+        seen = sum(sevens[group] for group in looked_at) / len(looked_at) / size
+        for kernel, text, truth, share in (("some_groups", "are 7;", sum(sevens) / blocks / size, seen), ("all_groups", "75.0 % are 7;", .75, .75), ("zeros", "all are zero;", 1, 1),
+                                           ("but_one", "zero;| are 0;", (blocks - 1) / blocks, 1 - (blocks - 1 in looked_at) / len(looked_at))):
+            rows = [p for p in found.get(kernel, []) if re.search(text, p["evidence"])]
+            if every == 1000 and not rows:
+                continue  # one group has too few elements for a guess
+            require(len(rows) == 1, (every, kernel, found.get(kernel)))
+            p, = rows
+            require(not p["exact"] and p["share_low"] <= truth <= p["share_high"] and p["share_low"] < p["share_high"], (every, p))
+            require(abs(p["share"] - share) < 0.03, (every, kernel, share, p))
+        require(any(f"{launches * len(looked_at):,} of {launches * blocks:,} blocks (--values-blocks)" in line for line in m.text.splitlines()), m.text)
+    whole = Measured(options, "--values=fine", "--values-blocks=1/1")
+    require(all(c["blocks"] is None for c in whole.answer["coverage"]) and all(p["share_low"] is None for o in whole.answer["objects"] for p in o["patterns"]), whole.answer)
+    for text in "0", "", "x", "2/3", "1/0", "1/2x", "1/", "1/99999999999":
+        wrong = subprocess.run([options.sonde, "record", "--values=fine", "--values-blocks=" + text, "--", "true"], capture_output=True, text=True, check=False)
+        require(wrong.returncode == 2 and "--values-blocks must be" in wrong.stderr, f"{text}: {wrong}")
+    wrong = subprocess.run([options.sonde, "record", "--values", "--values-blocks=1/2", "--", "true"], capture_output=True, text=True, check=False)
+    require(wrong.returncode == 2 and "--values-blocks is for" in wrong.stderr, wrong)
+
+
 def case_duplicates(options):
     """Objects that hold the same as others; which operation made them so."""
     m = Measured(options)

@@ -33,6 +33,21 @@ static const struct {
      "kernel void several(global const int *a, global int *b) { int i = get_global_id(0); b[i] = a[i] * 40503 + i * i; }\n"
      "kernel void one(global const int *a, global int *b) { int i = get_global_id(0); b[i] = a[i] * 40503 + i * i; }\n"
      "kernel void none(global const int *a, global int *b) { int i = get_global_id(0); b[i] = a[i] * 40503 + i * i; }\n"},
+    {"blocks",
+     "#define AT (get_global_id(0) + get_global_size(0) * (get_global_id(1) + get_global_size(1) * get_global_id(2)))\n"
+     "#define GROUP (get_group_id(0) + get_num_groups(0) * (get_group_id(1) + get_num_groups(1) * get_group_id(2)))\n"
+     "#define IN_GROUP (get_local_id(0) + get_local_size(0) * (get_local_id(1) + get_local_size(1) * get_local_id(2)))\n"
+     "constant int added[4] = {3, 1, 4, 1};\n"
+     "kernel void some_groups(global const int *a, global int *b) { int i = 16 * GROUP + IN_GROUP; b[i] = a[i] * 40503 + i * i; }\n"
+     "kernel void all_groups(global const int *a, global int *b) { int i = AT; b[i] = a[i] * 40503 + i * i; }\n"
+     "kernel void zeros(global const int *a, global int *b) { int i = AT; b[i] = a[i] + i * i * 3; }\n"
+     "kernel void but_one(global const int *a, global int *b) { int i = AT; b[i] = a[i] + i * i * 5; }\n"
+     "kernel void reversed(global const int *a, global int *b) { local int kept[16]; int l = get_local_id(0), i = AT;\n"
+     "    for (int turn = 0; turn < 3; turn++) { kept[l] = a[i] + turn; barrier(CLK_LOCAL_MEM_FENCE);\n"
+     "        b[i] = kept[15 - l] * (i + turn); barrier(CLK_LOCAL_MEM_FENCE); } }\n"
+     "kernel void table(global const int *a, global int *b) { int i = AT, v = a[i], own[4]; for (int k = 0; k < 4; k++) own[(k + i) % 4] = v * added[k];\n"
+     "    b[i] = own[i % 3] ^ own[3]; }\n"
+     "kernel void as_it_likes(global const int *a, global int *b) { int i = AT; b[i] = a[i] + i * i * 7; }\n"},
     {"mathematics",
      "#ifndef TWO\n#define TWO 2\n#endif\n"
      "kernel void compute(global const float *a, global float *b, global const double *c, global double *d) {\n"

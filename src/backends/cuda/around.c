@@ -67,7 +67,6 @@ const char *sonde__cuda_values_begin(unsigned wanted, char *room, size_t size)
     sonde__cuda_twins.remote = wanted == SONDE_VALUES_REMOTE;
     sonde__cuda_twins.plan = sonde__cuda_twins.remote ? SONDE_PLAN_COUNTS | SONDE_PLAN_REMOTE : 0;
     sonde__cuda_twins.plan |= (sonde__cuda_twins.coarse ? SONDE_PLAN_SETS : 0u) | (sonde__cuda_twins.fine ? SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES : 0u);
-    sonde__cuda_twins.every = sonde__cuda_twins.fine ? sonde_values_every() : 0;
     sonde__cuda_twins.on = sonde__cuda_twins.plan != 0;
     return NULL;
 }
@@ -398,8 +397,8 @@ static void before_launch(struct sonde_cuda_around *a, const struct sonde_cuda_l
     }
     if (!why)
         swap(a, k, l);
-    if (!why && sonde__cuda_twins.every > 1)
-        sonde_value_blocks(a->operation, l->blocks, sonde__plan_looked_at(l->blocks, sonde__cuda_twins.every));
+    if (!why && sonde__cuda_twins.fine && sonde_values_every() > 1)
+        sonde_value_blocks(a->operation, l->blocks, sonde__plan_looked_at(l->blocks, sonde_values_every()));
 }
 
 /* ---- accesses to other memory (--comm) ----------------------------------------------------------- */

@@ -173,7 +173,7 @@ static struct twin twin_new(struct image *i, const struct sonde_ptx_function *f,
         return twin;
     memcpy(name, i->ptx.text + f->name.at, f->name.bytes);
     memcpy(name + f->name.bytes, SUFFIX, sizeof SUFFIX);
-    const int rc = sonde__ptx_rewrite(&i->ptx, f, sonde__cuda_twins.plan | (guesses ? SONDE_PLAN_GUESSES : 0u), sonde__cuda_twins.every, &text);
+    const int rc = sonde__ptx_rewrite(&i->ptx, f, sonde__cuda_twins.plan | (guesses ? SONDE_PLAN_GUESSES : 0u), sonde_values_every(), &text);
     twin.why = rc ? SONDE_VALUE_MISSED_MEMORY : load(&text, name, guesses, &twin.kernel);
     twin.kernel = twin.why ? NULL : twin.kernel;
     sonde__ptx_text_release(&text);

@@ -303,7 +303,6 @@ struct sonde_cuda_twins {
     bool on;           /* --values or --comm, and the driver has all of these */
     bool coarse, fine, remote; /* what is wanted; the last without the others */
     uint32_t plan;     /* SONDE_PLAN_*: of the copies that do not guess */
-    uint32_t every;    /* which blocks are looked at (instrument/plan.h) */
 #define X(name) __typeof__(&name) name;
     SONDE_CUDA_TWINS_MAP(X)
 #undef X

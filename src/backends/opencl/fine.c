@@ -68,6 +68,7 @@ struct area {
     unsigned char *host;
     _Atomic uint64_t launches;
     uint64_t read_launches;
+    struct sonde_plan_groups told;
     bool dull;                 /* of a copy that guesses: it has not found anything */
     _Atomic uint32_t asked;    /* launches, of this copy or of a cheaper one */
     _Atomic uint32_t more, turns; /* of one whose guesses are those of a vote: 1 + how many other values there are, 0: not known; launches since */
@@ -223,7 +224,7 @@ static enum sonde_value_missed rewrite_own(const struct whose *w, uint32_t what,
     unsigned char *bitcode = bitcode_in(w->binary, w->bytes, &length);
     if (!bitcode)
         return SONDE_VALUE_MISSED_BITCODE;
-    return sonde__llvm_rewrite(bitcode, length, what, NULL, &c->module) ? SONDE_VALUE_MISSED_COMPILE : SONDE_VALUE_MISSED_NONE;
+    return sonde__llvm_rewrite(bitcode, length, what, sonde_values_every(), NULL, &c->module) ? SONDE_VALUE_MISSED_COMPILE : SONDE_VALUE_MISSED_NONE;
 }
 
 static enum sonde_value_missed rewrite_source(const cl_icd_dispatch *real, const struct whose *w, uint32_t what, struct code *c)
@@ -235,7 +236,7 @@ static enum sonde_value_missed rewrite_source(const cl_icd_dispatch *real, const
         return why;
     if (lanes)
         sonde__cl_source_lanes(real, w->program, w->device, lanes);
-    const int failed = !lanes || sonde__llvm_rewrite(made.data, made.bytes, what, lanes, &c->module);
+    const int failed = !lanes || sonde__llvm_rewrite(made.data, made.bytes, what, sonde_values_every(), lanes, &c->module);
     sonde__pages_put(made.data, made.bytes);
     sonde__pages_put(lanes, sizeof *lanes);
     return failed ? SONDE_VALUE_MISSED_COMPILE : SONDE_VALUE_MISSED_NONE;
@@ -704,8 +705,26 @@ void sonde__cl_fine_after(struct sonde_cl_enqueue *enqueue)
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */
 
-static void read_area(const struct area *a)
+/* What is new since it was told. */
+static void tell_groups(struct area *a)
 {
+    struct sonde_plan_groups sum = {0};
+    for (uint32_t p = 0; p < a->code->parts; p++) {
+        struct sonde_plan_groups part;
+        memcpy(&part, a->host + p * sonde__plan_part(&a->code->plan) + sonde__plan_groups_at(&a->code->plan), sizeof part);
+        sum.looked_at += part.looked_at;
+        sum.all += part.all;
+    }
+    if (sum.all <= a->told.all || sum.looked_at <= a->told.looked_at) /* it is read while kernels run */
+        return;
+    sonde_value_blocks(a->node, sum.all - a->told.all, sum.looked_at - a->told.looked_at);
+    a->told = sum;
+}
+
+static void read_area(struct area *a)
+{
+    if (a->code->every > 1)
+        tell_groups(a);
     for (uint32_t k = 0; k < a->code->plan.accesses; k++)
         if (a->rows[k])
             sonde_value_access_seen(a->rows[k], &(struct sonde_value_seen[]){sum_of(a, k)}[0]);

@@ -8,8 +8,8 @@ enum { BLOCKS = 420, BLOCK = 128, N = BLOCKS * BLOCK, TIMES = 6 };
 static __device__ __forceinline__ int block() { return (int)(blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)); }
 static __device__ __forceinline__ int place() { return block() * (int)blockDim.x + (int)threadIdx.x; }
 
-/* What lies in a block is all 7, or nothing is: of the blocks five of eight, in no order. */
-static __host__ __device__ bool is_seven(int b) { return ((unsigned)b * 2246822519u >> 20 & 7) < 5; }
+/* How many of 16 threads have a 7: 15 in five blocks of eight, in no order, and 9 in the others. So whoever guesses, wherever it looks, guesses 7. */
+static __host__ __device__ bool is_seven(int i) { return i % 16 < ((((unsigned)(i / BLOCK) * 2246822519u) >> 20 & 7) < 5 ? 15 : 9); }
 
 extern "C" __global__ void some_blocks(const int *a, int *b) { int i = place(); b[i] = a[i] * 40503 + i * i; }
 /* Of each block's threads three of four. */
@@ -42,10 +42,10 @@ int main()
     double *to = filled<double>(N, [](int) { return -1.; });
     int    *whole = filled<int>(N, [](int) { return -1; });
     int     sevens = 0;
-    for (int b = 0; b < BLOCKS; b++)
-        sevens += is_seven(b);
+    for (int i = 0; i < N; i++)
+        sevens += is_seven(i);
     truth("sevens %d", sevens);
-    run("some", dim3(7, 10, 6), whole, some_blocks, filled<int>(N, [](int i) { return is_seven(i / BLOCK) ? 7 : i * 7919 + (1 << 30); }), whole);
+    run("some", dim3(7, 10, 6), whole, some_blocks, filled<int>(N, [](int i) { return is_seven(i) ? 7 : i * 7919 + (1 << 30); }), whole);
     run("all", BLOCKS, whole, all_blocks, filled<int>(N, [](int i) { return i % 4 ? 7 : i * 7919 + (1 << 30); }), whole);
     run("zeros", dim3(42, 10), (const int *)to, zeros, filled<double>(N, [](int) { return 0.; }), to);
     run("one", BLOCKS, whole, but_one, filled<int>(N, [](int i) { return i / BLOCK == BLOCKS - 1 ? i : 0; }), whole);

@@ -146,6 +146,54 @@ static bool is_approximate(const struct sonde_value_accessed *a, unsigned *manti
     return *mantissa >= fewest;
 }
 
+/* With mantissas of so many bits: what type has them, and the exponents? Those of small numbers are known where all have one sign, and that none is too large
+ * where none is infinite. NULL: no narrower one, or it would do in any case. */
+static const char *narrower_cut(const struct sonde_value_accessed *a, unsigned mantissa, bool *exact)
+{
+    static const struct {
+        const char *name;
+        unsigned bytes, mantissa;
+        double most, least; /* that is finite; that is normal */
+    } types[] = {{"half", 2, 10, 65504, 0x1p-14}, {"bfloat16", 2, 7, 0x1.fep127, FLT_MIN}, {"float", 4, 23, (double)FLT_MAX, FLT_MIN}};
+    const double least = sonde_value_number(a, a->least), most = sonde_value_number(a, a->most), largest = fmax(fabs(least), fabs(most));
+    bool whole;
+    if (!sonde_value_is_real(a) || a->least > a->most || isinf(largest))
+        return NULL;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].bytes < a->element_bytes && mantissa <= types[i].mantissa && largest <= types[i].most) {
+            *exact = least >= types[i].least || most <= -types[i].least;
+            return types[i].bytes == 4 && narrower_real(a, &whole) ? NULL : types[i].name;
+        }
+    return NULL;
+}
+
+static bool agree(const struct sonde_value_accessed *a, unsigned mantissa, uint64_t bits, uint64_t other)
+{
+    const unsigned cut = layout_of(a).mantissa - mantissa;
+    return bits >> cut == other >> cut;
+}
+
+/* Of the values that were counted, those that are one if their mantissas are cut: the value of which most are, and how many there are together, at the least, in
+ * parts of the elements. False: no two of them are. */
+static bool is_often(const struct sonde_value_accessed *a, unsigned mantissa, double least, uint64_t *value, double *share)
+{
+    *share = 0;
+    for (unsigned one = 0; one < SONDE_VALUE_COMMON; one++) {
+        double sum = 0;
+        unsigned values = 0;
+        for (unsigned other = 0; other < SONDE_VALUE_COMMON; other++)
+            if (a->common[one].checked && a->common[other].checked && agree(a, mantissa, a->common[one].value, a->common[other].value)) {
+                sum += (double)a->common[other].matching / (double)a->common[other].checked;
+                values += a->common[other].matching > 0;
+            }
+        if (values > 1 && sum > *share) {
+            *share = fmin(sum, 1);
+            *value = a->common[one].value;
+        }
+    }
+    return *share > least;
+}
+
 /* Of those compared: how many of all are likely to match. */
 static uint64_t matching(const struct sonde_value_accessed *a, const struct sonde_value_guess *guess)
 {
@@ -162,7 +210,7 @@ static bool is_guessed(const struct sonde_value_guess *guess, double least)
 /* Of how many values an access may match it. */
 static unsigned most_of(enum sonde_pattern kind)
 {
-    return kind == SONDE_PATTERN_FREQUENT ? SONDE_VALUE_COMMON : 1;
+    return kind == SONDE_PATTERN_FREQUENT ? SONDE_VALUE_COMMON : (kind == SONDE_PATTERN_APPROXIMATE ? 3 : 1);
 }
 
 /* Does more than the least share match what was guessed? Then that is what the pattern is of. */
@@ -176,11 +224,36 @@ static bool put_guess(struct sonde_value_pattern *p, const struct sonde_value_gu
     return true;
 }
 
+/* Single values; numbers of a narrower type; values that are frequent together. By turns, of which the last two are for what is not single. */
+static bool put_approximate(struct sonde_value_pattern *p, unsigned which, const struct sonde_value_asked *asked)
+{
+    static const enum sonde_pattern each[] = {SONDE_PATTERN_SINGLE_VALUE, SONDE_PATTERN_HEAVY_TYPE, SONDE_PATTERN_FREQUENT};
+    const struct sonde_value_accessed *a = &p->of;
+    unsigned bits = asked->mantissa;
+    const bool single = is_approximate(a, &bits);
+    double share;
+    p->as = each[which];
+    if (which == 0) {
+        p->mantissa = bits;
+        return single;
+    }
+    if (single || !sonde_value_is_real(a) || asked->mantissa > layout_of(a).mantissa)
+        return false;
+    if (p->as == SONDE_PATTERN_HEAVY_TYPE)
+        return asked->narrow && (p->narrower = narrower_cut(a, asked->mantissa, &p->exact));
+    if (!is_often(a, asked->mantissa, asked->common, &p->guess.value, &share))
+        return false;
+    p->guess.checked = a->elements;
+    p->elements = p->guess.matching = (uint64_t)(share * (double)a->elements);
+    p->exact = false;
+    return true;
+}
+
 /* One pattern, if the access matches it: kind NONE otherwise. A single value is also frequent and of a narrow type: that is not said. `which`: of
  * its values. */
 static struct sonde_value_pattern pattern_of(const struct sonde_value_accessed *a, enum sonde_pattern kind, unsigned which, const struct sonde_value_asked *asked)
 {
-    struct sonde_value_pattern p = {.kind = kind, .of = *a, .exact = true, .elements = a->elements, .mantissa = asked->mantissa};
+    struct sonde_value_pattern p = {.kind = kind, .as = SONDE_PATTERN_NONE, .of = *a, .exact = true, .elements = a->elements, .mantissa = asked->mantissa};
     bool is = false;
     if (kind != SONDE_PATTERN_SINGLE_ZERO && (is_zero(a) || (is_single(a) && kind != SONDE_PATTERN_SINGLE_VALUE))) {
         p.kind = SONDE_PATTERN_NONE;
@@ -203,7 +276,7 @@ static struct sonde_value_pattern pattern_of(const struct sonde_value_accessed *
         is = put_guess(&p, &a->common[which], asked->common);
         break;
     case SONDE_PATTERN_APPROXIMATE:
-        is = is_approximate(a, &p.mantissa);
+        is = put_approximate(&p, which, asked);
         break;
     default:
         break;
@@ -314,6 +387,8 @@ static uint64_t checked_of(const struct sonde_value_pattern *p, const struct son
 static bool is_of_all(const struct sonde_value_pattern *p, const struct sonde_value_accessed *a, size_t count)
 {
     uint64_t checked = 0;
+    if (p->as == SONDE_PATTERN_FREQUENT)
+        return count == 1;
     if (p->kind != SONDE_PATTERN_STRUCTURED && p->kind != SONDE_PATTERN_FREQUENT)
         return true;
     for (size_t i = 0; i < count; i++) {

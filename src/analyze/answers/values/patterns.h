@@ -35,11 +35,12 @@ enum sonde_pattern {
 struct sonde_value_pattern {
     enum sonde_pattern kind;
     struct sonde_value_accessed of; /* the access; of several: their sums, `line` and `what` those of the first */
+    enum sonde_pattern as;        /* approximate: which pattern values have with mantissas of so many bits; else NONE */
     uint32_t accesses;
     uint64_t elements;            /* that match; of these accesses as many as of those compared */
     uint64_t all_elements;        /* of all accesses of the operation to these objects */
-    const char *narrower;         /* heavy type: the type that would do; else NULL */
-    unsigned mantissa;            /* approximate: within 2^-mantissa of each other */
+    const char *narrower;         /* heavy type, also approximate: the type that would do; else NULL */
+    unsigned mantissa;            /* approximate: bits; single values are within 2^-mantissa of each other */
     struct sonde_value_guess guess; /* frequent: the value, of which an access may have several; structured: the line */
     bool exact;
     bool estimated;               /* of some blocks: then `elements` / `all_elements` of all is likely to lie between these */
@@ -49,7 +50,10 @@ struct sonde_value_patterns { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_value_pattern) items; /* by bytes accessed, most first */
 };
 
+/* The patterns that values may have once their mantissas have K bits (definition 3.8). Of those that are not single, the type, which nearly all numbers have
+ * room in then, is looked for only where K was asked for. */
 struct sonde_value_asked {
+    bool narrow;       /* K was asked for */
     unsigned mantissa; /* K of definition 3.8: approximate values are within 2^-mantissa of each other */
     double common;     /* frequent (3.3) are values that make up more than this share of the elements */
 };
