@@ -97,7 +97,7 @@ struct sonde_backend {
     void (*module)(const char *path);
 
     /* Optional. The agent has come into a program that runs: take hold of the runtime, where it is loaded, so that its calls are
-     * seen from now on. Once, in a thread of the agent's own, after range(true). True: hold is taken. */
+     * seen from now on. Once, in a thread of the agent's own, before range(true). True: hold is taken. */
     bool (*attach)(void);
     /* Optional, goes with attach. Let go of it, for good: after range(false), and when nothing is outstanding any more or has been
      * given up. Calls that are under way may still be in their hooks. False: something of the runtime's still leads into this

@@ -5,7 +5,7 @@
  * compared bit by bit. Meanwhile a thread loads and closes a library, others wait in system calls which must not end early, memory is
  * taken and given back, and signals come.
  *
- * usage: busy STATE [without-queues]     STATE: a file, see struct state
+ * usage: busy STATE     STATE: a file, see struct state
  */
 #include "../programs/guest.h"
 
@@ -71,12 +71,12 @@ static void *work(void *number)
         state->made[w]++;
         for (size_t i = 0; i < size; i++)
             mirror[i] = mirror[i] * 1664525u + 1013904223u;
-        if (n % 8 == 7)
+        if (n % 8 == 7) {
             CL(clFinish(queue));
-        if (n % 64 == 63) {
-            compare(queue, buffer, mirror);
-            usleep(200);
+            usleep(1000);
         }
+        if (n % 64 == 63)
+            compare(queue, buffer, mirror);
     }
     compare(queue, buffer, mirror);
     for (int i = 0; i < 16; i++)

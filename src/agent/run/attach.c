@@ -171,7 +171,8 @@ static void *begin(void *settings)
         return NULL;
     }
     atomic_store(&sonde__attached.state, SONDE_ATTACHED_RECORDS);
-    if (!sonde__agent_enter()) {
+    sonde__agent_enter(); /* recording is off yet */
+    if (atomic_load(&sonde__agent.state) != SONDE_ON) {
         refuse(sonde__agent.off ? sonde__agent.off : "the agent did not start");
         atomic_store(&sonde__attached.state, SONDE_ATTACHED_OVER);
         return NULL;
@@ -180,7 +181,9 @@ static void *begin(void *settings)
     if (!take_hold()) {
         refuse("no GPU runtime in it could be hooked");
         sonde__agent_off(sonde__attached.why); /* the monitor ends it */
+        return NULL;
     }
+    sonde__agent_set_range(1);
     return NULL;
 }
 

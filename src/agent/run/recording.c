@@ -34,7 +34,7 @@ static void apply_last_word(void)
     if (on) {
         tell_backends(true);
         atomic_store(&sonde__agent.range_since_ns, sonde_now_ns());
-    } else { /* of a run whose recording begins later, from the agent's start on */
+    } else if (!sonde_is_attached()) { /* of a run whose recording begins later, from the agent's start on */
         sonde__recorded_pause(atomic_load(&sonde__agent.range_since_ns) ? sonde_now_ns()
                                                                         : sonde__agent.header->start_ns);
     }

@@ -45,7 +45,7 @@ bool sonde__config_read(struct sonde_config *config)
     config->trace = !config->light && number("SONDE_TRACE", 1);
     config->check = number("SONDE_CHECK", 0);
     config->no_python = number("SONDE_PYTHON", 1) == 0;
-    config->start_off = number("SONDE_START_OFF", 0);
+    config->start_off = sonde_is_attached() || number("SONDE_START_OFF", 0); /* until all backends have taken hold */
     config->memory_bytes = number("SONDE_MEMORY", 256u << 20);
     config->values = (unsigned)number("SONDE_VALUES", 0);
     config->values_bytes = number("SONDE_VALUES_MEMORY", 0);
