@@ -107,6 +107,7 @@ static void *wait_in(void *which)
     sigset_t none;
     sigemptyset(&none);
     sigaddset(&none, SIGUSR2);
+    state->ready++;
     while (!state->stop) {
         const uint64_t begin = now_ns();
         const struct timespec wait = {0, 20000000};

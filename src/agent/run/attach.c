@@ -219,9 +219,11 @@ bool sonde__attach_is_over(uint64_t now)
     return folder < 0 || syscall(SYS_flock, folder, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-/* Calls that began before. A thread may be in one for as long as it likes. */
+/* Calls that began before. A thread may be in one for as long as it likes; one that has seen that recording is on and lost the
+ * processor before it says that it is in a call is missed: its operation is counted as dropped. */
 static void wait_for_calls(void)
 {
+    sonde__nap(1000);
     const uint64_t until_ns = sonde_now_ns() + CALLS_BOUND_NS;
     const uint32_t threads = atomic_load(&sonde__agent.thread_count);
     for (uint32_t i = 1; i <= threads && sonde_now_ns() < until_ns; i++)
