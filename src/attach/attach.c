@@ -267,6 +267,17 @@ static int begin(struct sonde_attach *a, const struct sonde_guest *g, const char
     return error ? error : call_agent(a, g, "sonde__attach_begin", g->scratch, diag);
 }
 
+/* It did not begin, and has nothing to wait for. */
+static void give_up(struct sonde_attach *a)
+{
+    struct sonde_attached word;
+    struct sonde_diag unused;
+    for (int n = 0; n < TRIES && read_attached(a, &word) && word.state == SONDE_ATTACHED_RECORDS; n++)
+        nap();
+    if (read_attached(a, &word) && word.state == SONDE_ATTACHED_OVER)
+        sonde_attach_forget(a, &unused);
+}
+
 int sonde_attach_begin(struct sonde_attach *a, const char *settings, size_t bytes, struct sonde_diag *diag)
 {
     struct sonde_attached word;
@@ -283,6 +294,8 @@ int sonde_attach_begin(struct sonde_attach *a, const char *settings, size_t byte
         return error;
     error = begin(a, &guest, settings, bytes, diag);
     sonde__guest_end(a, &guest);
+    if (error)
+        give_up(a);
     return error;
 }
 

@@ -205,12 +205,14 @@ static int record(struct running *r, const struct record_options *o, struct reco
         timings.before_ns = record_clock_ns() - begin_ns;
         if (begun && !o->quiet)
             sonde_say("recording process %d into %s; Ctrl-C ends it, and the program goes on", r->pid, paths->shown);
-        if (begun)
+        if (begun) {
             wait_for_end(r, o->duration_ns);
-        gone = leave(r, paths);
-        forget(r, o);
+            gone = leave(r, paths);
+        }
     }
     record_now(&result.end);
+    if (begun && gone)
+        forget(r, o);
     result.goes_on = !has_ended(r);
     if (error)
         sonde_say_diag(&diag);

@@ -153,23 +153,21 @@ json_t *record_manifest_begin(const struct record_options *options, const struct
 
 void record_manifest_end(json_t *manifest, const struct record_result *result)
 {
-    json_t *exit = json_object();
-    json_t *attached = result->attached ? json_object() : NULL;
+    json_t *end = json_object();
     set_number(manifest, "start_ns", result->start.monotonic_raw_ns);
     set_number(manifest, "start_wall_ns", result->start.wall_ns);
     set_number(manifest, "end_ns", result->end.monotonic_raw_ns);
     set_number(manifest, "end_wall_ns", result->end.wall_ns);
     json_array_append_new(json_object_get(manifest, "clock_pairs"), clock_pair(&result->end));
-    if (attached) {
-        set_number(attached, "pid", (uint64_t)result->attached);
-        set(attached, "goes_on", json_boolean(result->goes_on));
-        set(manifest, "attached", attached);
+    if (result->attached) {
+        set_number(end, "pid", (uint64_t)result->attached);
+        set(end, "goes_on", json_boolean(result->goes_on));
     } else if (WIFSIGNALED(result->wait_status)) {
-        set_number(exit, "signal", (uint64_t)WTERMSIG(result->wait_status));
-        set(exit, "signal_name", json_string(sigabbrev_np(WTERMSIG(result->wait_status))));
+        set_number(end, "signal", (uint64_t)WTERMSIG(result->wait_status));
+        set(end, "signal_name", json_string(sigabbrev_np(WTERMSIG(result->wait_status))));
     } else
-        set_number(exit, "status", (uint64_t)WEXITSTATUS(result->wait_status));
-    set(manifest, "exit", exit);
+        set_number(end, "status", (uint64_t)WEXITSTATUS(result->wait_status));
+    set(manifest, result->attached ? "attached" : "exit", end);
 }
 
 void record_manifest_timings(json_t *manifest, const struct record_timings *t)
