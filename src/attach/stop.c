@@ -187,8 +187,14 @@ static bool step(pid_t tid, int *status)
 /* A thread in the middle of a restartable sequence would not be told that it was interrupted, once it has been elsewhere. */
 static bool in_sequence(const struct sonde_attach *a, const struct sonde_stopped *t)
 {
-    struct { uint64_t area; uint32_t size, signature, flags, pad; } where = {0};
-    struct { uint32_t version, flags; uint64_t start, bytes, abort; } sequence = {0};
+    struct {
+        uint64_t area;
+        uint32_t size, signature, flags, pad;
+    } where = {0};
+    struct {
+        uint32_t version, flags;
+        uint64_t start, bytes, abort;
+    } sequence = {0};
     uint64_t at = 0;
     if (trace(PTRACE_GET_RSEQ_CONFIGURATION, t->tid, (void *)sizeof where, &where) < 0 || !where.area)
         return false;

@@ -21,7 +21,9 @@
 #include <sys/time.h>
 #include <time.h>
 
-enum { WORKERS = 3, ITEMS = 64, SIZES = 61 };
+enum { WORKERS = 3,
+       ITEMS = 64,
+       SIZES = 61 };
 
 static struct state {
     _Atomic uint64_t stop;

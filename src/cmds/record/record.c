@@ -303,6 +303,8 @@ const struct sonde_command sonde_command_record = {
         "125: record itself failed: nothing was run, or the program succeeded but its measurement was removed "
         "or renamed. 126: the program could not be executed. 127: it was "
         "not found. 2: invalid command line.\n\n"
+        "With --pid no program is started: the process goes on when recording ends, and the exit status is 0. How the agent gets into "
+        "it, what the kernel must allow and what is not recorded then is in docs/attach.md.\n\n"
         "Processes that outlive the program are not waited for; their part of the measurement stays "
         "readable and complete.\n\n"
         "Only its owner can read a measurement. Of the environment it stores a fixed list of variables "
