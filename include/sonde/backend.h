@@ -96,6 +96,14 @@ struct sonde_backend {
      * `path` is its file. In that thread, within a hooked call. */
     void (*module)(const char *path);
 
+    /* Optional. The agent has come into a program that runs: take hold of the runtime, where it is loaded, so that its calls are
+     * seen from now on. Once, in a thread of the agent's own, before range(true). True: hold is taken. */
+    bool (*attach)(void);
+    /* Optional, goes with attach. Let go of it, for good: after range(false), and when nothing is outstanding any more or has been
+     * given up. Calls that are under way may still be in their hooks. False: something of the runtime's still leads into this
+     * backend, which cannot be undone. The monitor thread. */
+    bool (*detach)(void);
+
     /* Optional. In a forked child, before anything else: forget the parent's
      * objects without calling the runtime. */
     void (*forked)(void);
@@ -423,6 +431,12 @@ void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum s
 /* One clock pair of `device`: at host time host_ns its clock read device_ns;
  * the pair is exact within +- bound_ns. */
 void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uint64_t bound_ns);
+
+/* What `sonde record` says by the variable `name`; NULL: nothing. In a program that the agent was attached to, the environment says nothing. */
+const char *sonde_setting(const char *name);
+/* The agent came into a program that ran, and will leave it again: nothing may be changed that could not be undone then, and
+ * nothing be left with the runtime that leads back here. */
+bool sonde_is_attached(void);
 
 /* The host clock of all times. */
 uint64_t sonde_now_ns(void);

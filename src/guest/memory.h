@@ -16,6 +16,10 @@
 void *sonde__pages_get(size_t bytes);
 void sonde__pages_put(void *pages, size_t bytes); /* as many as were got; NULL is none */
 
+/* For an agent that leaves (src/agent/run/attach.c). What there is by now stays with it; all that was got since, of both kinds, goes back. */
+void sonde__pages_keep(void);
+void sonde__pages_put_all(void);
+
 /* Zeroed memory that is never given back, aligned for anything; small pieces share pages. NULL: there is none. */
 void *sonde__memory_get(size_t bytes);
 

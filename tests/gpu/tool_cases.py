@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -223,6 +224,70 @@ def older_cupti(runner):
         yield f"{name}: nothing lost", not m.losses(), str(m.losses())
 
 
-CASES = [ToolCase("beside-nsys", beside_nsys), ToolCase("kills", kills), ToolCase("older-cupti", older_cupti), ToolCase("codes-engines", engines),
+def words_of(path):
+    with open(path, "rb") as file:
+        return struct.unpack("<5Q", file.read(40))
+
+
+def attach_once(runner, folder, child, words, number):
+    """One attach to the running program: what it had launched before, meanwhile and at the end bounds what is recorded."""
+    path = os.path.join(folder, f"m{number}.sonde")
+    before = words_of(words)
+    record = subprocess.Popen([runner.sonde, "record", "--pid", str(child.pid), "-o", path], env=harness.environment(),
+                              stderr=subprocess.PIPE, text=True)
+    said = record.stderr.readline()
+    begun = words_of(words)
+    time.sleep(0.5)
+    done = words_of(words)
+    record.terminate()
+    said += record.communicate(timeout=120)[1]
+    after = words_of(words)
+    yield f"attach {number}: begins and ends", record.returncode == 0 and "recording process" in said, said
+    if not os.path.isdir(path):
+        return
+    m = Measurement(runner.sonde, path, {}, None)
+    least = done[2] + done[4] - begun[1] - begun[3]
+    yield (f"attach {number}: the launches between", least <= m.kernels().get("add_one", 0) <= after[1] + after[3] - before[2] - before[4],
+           f"{m.kernels()}, at least {least}; {said}; {m.notes()}")
+    ledger = m.view("ledger")
+    yield (f"attach {number}: what was lost", ledger["dropped"] <= 2 and ledger["unmatched"] <= 4 and not ledger["in_flight"],
+           f"{m.losses()} {m.notes()}")
+    rows = [row for row in m.view("kernels") if row["name"] == "add_one"]
+    yield f"attach {number}: with times, and where from", bool(rows) and rows[0]["total_ns"] > 0 and found_work(rows), str(rows)[:300]
+
+
+def found_work(rows):
+    return any("work" in (frame["name"] or "") for row in rows for caller in row["callers"] for frame in caller["frames"])
+
+
+def attach(runner):
+    """Twice to one program, which goes on; then it says whether every launch ran."""
+    folder = runner.folder("attach")
+    words = os.path.join(folder, "state")
+    child = subprocess.Popen([os.path.join(runner.bin, "attached"), words], cwd=folder, env=harness.environment(), stdout=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 60
+        while child.poll() is None and time.monotonic() < deadline and not (os.path.exists(words) and os.path.getsize(words) and min(words_of(words)[1:]) > 1000):
+            time.sleep(0.05)
+        descriptors = len(os.listdir(f"/proc/{child.pid}/fd"))
+        for number in (1, 2):
+            yield from attach_once(runner, folder, child, words, number)
+            names = [open(f"/proc/{child.pid}/task/{tid}/comm", encoding="utf-8").read() for tid in os.listdir(f"/proc/{child.pid}/task")]
+            yield f"attach {number}: no thread of ours is left", not any(name.startswith("sonde") for name in names), str(names)
+            yield (f"attach {number}: the descriptors", len(os.listdir(f"/proc/{child.pid}/fd")) == descriptors,
+                   str([os.readlink(f"/proc/{child.pid}/fd/{n}") for n in os.listdir(f"/proc/{child.pid}/fd")]))
+        before = words_of(words)[2]
+        time.sleep(0.3)
+        yield "the program goes on", words_of(words)[2] > before, ""
+        with open(words, "r+b") as file:
+            file.write(struct.pack("<Q", 1))
+        out, _ = child.communicate(timeout=60)
+        yield "every launch ran", child.returncode == 0 and len(set(n.strip(",") for n in out.split() if n.strip(",").isdigit())) == 1, out
+    finally:
+        if child.poll() is None:
+            child.kill()
+
+
+CASES = [ToolCase("attach", attach), ToolCase("beside-nsys", beside_nsys), ToolCase("kills", kills), ToolCase("older-cupti", older_cupti), ToolCase("codes-engines", engines),
          ToolCase("codes-endless", endless),
          *(ToolCase("kills-" + mode, kills_while(mode)) for mode in ("slow", "fast", "queued", "idle", "long"))]

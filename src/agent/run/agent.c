@@ -135,6 +135,7 @@ static void in_child(void)
         if (sonde_backends[i]->forked)
             sonde_backends[i]->forked();
     sonde__recording_forget();
+    sonde__settings = NULL; /* whoever attached to the parent did not mean its children */
     memset(a, 0, sizeof *a);
 }
 
@@ -178,9 +179,6 @@ __attribute__((constructor)) static void loaded(void)
 
 static void folded_nodes(void)
 {
-    struct sonde_thread *t = sonde__thread_enter();
-    if (!t)
-        return;
     struct sonde_segment *s =
         sonde__pool_get(&sonde__agent.pool, SONDE_TABLE_NODE, 0, 0, sizeof(struct sonde_row_node));
     if (!s)
@@ -195,11 +193,14 @@ static void folded_nodes(void)
     __atomic_store_n(&s->used, 1 + SONDE_OP_KIND_COUNT, __ATOMIC_RELEASE);
 }
 
+bool sonde__agent_exits;
+
 static void look_at_exit(void)
 {
     sonde__lock(&sonde__agent.fork_lock);
     atexit(at_exit);
     at_quick_exit(at_exit);
+    sonde__agent_exits = true;
     sonde__unlock(&sonde__agent.fork_lock);
 }
 
@@ -210,7 +211,8 @@ static void once_per_program(void)
         return;
     /* Now, not at load: the runtime's own exit handlers were registered before
      * ours, so ours runs while the runtime still works. */
-    look_at_exit();
+    if (!sonde__agent_exits)
+        look_at_exit();
     sonde__clock_find();
     sonde__agent_shared_find();
     done = true;

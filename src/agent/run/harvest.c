@@ -196,8 +196,11 @@ void sonde__harvest_abandon(void)
     struct sonde_agent *a = &sonde__agent;
     for (uint32_t id = a->waiting; id;) {
         struct sonde_lane *lane = lane_of(id);
-        for (struct sonde_pending *p = lane->head; p; p = p->next)
+        for (struct sonde_pending *p = lane->head; p; p = p->next) {
             lose(&p->event);
+            if (a->leaves) /* else the process ends, and the runtime may be gone */
+                backend_of(lane)->release(p->event.token);
+        }
         lane->head = NULL;
         lane->tail = &lane->head;
         lane->row->waiting = 0;
@@ -210,12 +213,14 @@ void sonde__harvest_abandon(void)
 }
 
 /* Only counted: the runtime may be gone, and the thread may be one of the
- * program's, which must not start tracing threads. Tokens stay with the runtime. */
+ * program's, which must not start tracing threads. Tokens stay with the runtime, unless the program goes on. */
 static void take_late(const struct sonde_event *e)
 {
-    if (e->op_node)
+    if (e->op_node) {
         lose(e);
-    else if ((e->flags & SONDE_EVENT_KEYED) && !(e->flags & SONDE_EVENT_MANY))
+        if (e->token && sonde__agent.leaves)
+            backend_of(lane_of(e->lane))->release(e->token);
+    } else if ((e->flags & SONDE_EVENT_KEYED) && !(e->flags & SONDE_EVENT_MANY))
         sonde__agent.unmatched_by_key++;
     sonde__agent.calls_dropped += !(e->flags & (SONDE_EVENT_FURTHER | SONDE_EVENT_WAIT));
 }

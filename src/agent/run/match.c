@@ -39,6 +39,7 @@ struct early {
 static struct {
     struct sonde_map waiting;      /* key -> submission */
     struct sonde_pieces submissions, earlies;
+    uint64_t first_key;            /* the lowest of a submission so far; 0: there was none */
     uint32_t many_count;
     uint64_t silent;               /* of many, all that there were: nothing came yet */
     struct submission *many, **many_tail;
@@ -101,6 +102,8 @@ void sonde__match_keep(const struct sonde_event *e)
         return;
     }
     *s = (struct submission){.event = *e};
+    if (!matching.first_key || e->token < matching.first_key)
+        matching.first_key = e->token;
     sonde__map_add(&matching.waiting, heap, e->token, (uintptr_t)s);
     if (!(e->flags & SONDE_EVENT_MANY))
         return;
@@ -246,10 +249,10 @@ void sonde_vendor_overhead(uint64_t ns)
 }
 
 /* What was reported of work that nobody submitted while recording: enqueued just
- * outside the range, or by a call that no hook knows, which the ledger says. */
+ * outside the range (before the agent came: keys count up), or by a call that no hook knows, which the ledger says. */
 static void judge_stranger(const struct sonde_completion *c)
 {
-    if (c->times.start_ns < atomic_load(&sonde__agent.range_since_ns))
+    if (c->times.start_ns < atomic_load(&sonde__agent.range_since_ns) || (sonde_is_attached() && c->key < matching.first_key))
         return;
     if (is_of_dropped())
         return;

@@ -214,6 +214,10 @@ static void *monitor_main(void *unused)
         nap(nap_ns);
         answer_flushes();
         turn();
+        if (sonde__attach_is_over(sonde_now_ns())) {
+            sonde__attach_end();
+            return NULL;
+        }
         if (!sonde__agent.found)
             sonde__trace_idle();
         nap_ns = next_nap(nap_ns);

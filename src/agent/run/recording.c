@@ -34,7 +34,7 @@ static void apply_last_word(void)
     if (on) {
         tell_backends(true);
         atomic_store(&sonde__agent.range_since_ns, sonde_now_ns());
-    } else { /* of a run whose recording begins later, from the agent's start on */
+    } else if (!sonde_is_attached()) { /* of a run whose recording begins later, from the agent's start on */
         sonde__recorded_pause(atomic_load(&sonde__agent.range_since_ns) ? sonde_now_ns()
                                                                         : sonde__agent.header->start_ns);
     }
@@ -99,6 +99,16 @@ void sonde__recording_forget(void)
     applying = false;
 }
 
+void sonde__recording_end(void)
+{
+    const bool locked = sonde__lock_within(&range_lock, 1000);
+    atomic_store(&sonde__agent.range, 0);
+    sonde__flag_set(SONDE_FLAG_OFF);
+    tell_backends(false);
+    if (locked)
+        sonde__unlock(&range_lock);
+}
+
 /* ---- failing open ------------------------------------------------------------------ */
 
 void sonde__agent_off(const char *reason)
@@ -108,6 +118,7 @@ void sonde__agent_off(const char *reason)
         sonde_note("Sonde switched itself off: %s", reason);
         a->header->state = SONDE_PROCESS_OFF;
     }
+    a->off = reason;
     atomic_store(&a->state, SONDE_DEAD);
     if (sonde__flag)
         sonde__flag_set(SONDE_FLAG_OFF);

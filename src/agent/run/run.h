@@ -9,6 +9,7 @@
  *     settle.c      what a turn does, and the last one
  *     harvest.c     which operations have finished; match.c: of runtimes that report them
  *     ledger.c      the process's own figures
+ *     attach.c      into a program that runs, and out of it
  */
 #ifndef SONDE_AGENT_RUN_RUN_H
 #define SONDE_AGENT_RUN_RUN_H
@@ -73,6 +74,7 @@ void sonde__agent_off(const char *reason);    /* fail open */
 void sonde__agent_set_range(int on);          /* record from now on, or no more */
 void sonde__agent_apply_range(void);          /* see that the last word on that holds */
 void sonde__recording_forget(void);           /* in a forked child */
+void sonde__recording_end(void);              /* off, whatever anybody says from now on */
 
 /* ---- monitor.c --------------------------------------------------------------------------------------- */
 
@@ -85,12 +87,20 @@ bool sonde__monitor_flush(enum sonde_flush how, unsigned bound_ms); /* false: it
 
 struct sonde_thread *sonde__thread_enter(void); /* slot of the calling thread; NULL: no room */
 void sonde__thread_forget_all(void);            /* in a forked child */
+void sonde__thread_key_delete(void);            /* for attach.c: no thread is told any more that it ends */
 
 /* ---- agent.c ------------------------------------------------------------------------------------------ */
 
 bool sonde__agent_enter(void);                  /* start, or restart in a forked child; true = on */
 void sonde__agent_flush(enum sonde_flush how);  /* waits for the monitor, within a bound */
 void sonde__agent_die(void);                    /* of the signal that waited for the end of a call */
+
+extern bool sonde__agent_exits;                 /* the handlers of the process's exit are there, which stay */
+
+/* ---- attach.c. The monitor ------------------------------------------------------------------------------ */
+
+bool sonde__attach_is_over(uint64_t now);       /* it came into the running program, and is to go */
+void sonde__attach_end(void);                   /* it goes; after this the monitor thread ends */
 
 /* ---- call.c ------------------------------------------------------------------------------------------- */
 

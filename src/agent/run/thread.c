@@ -61,6 +61,13 @@ struct sonde_thread *sonde__thread_enter(void)
     return t;
 }
 
+void sonde__thread_key_delete(void)
+{
+    if (ended_key_made)
+        pthread_key_delete(ended_key);
+    ended_key_made = false;
+}
+
 void sonde__thread_forget_all(void)
 {
     /* In a forked child: the slots lie in the parent's heap, which goes away. */

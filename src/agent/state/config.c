@@ -4,11 +4,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sonde/backend.h>
+
 #define SONDE_CPU_HZ_MAX 10000u
+
+const char *sonde__settings;
+
+const char *sonde_setting(const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = sonde__settings; at && *at; at += strlen(at) + 1)
+        if (strncmp(at, name, length) == 0 && at[length] == '=')
+            return at + length + 1;
+    return sonde__settings ? NULL : getenv(name);
+}
+
+bool sonde_is_attached(void)
+{
+    return sonde__settings;
+}
 
 static uint64_t number(const char *name, uint64_t otherwise)
 {
-    const char *text = getenv(name);
+    const char *text = sonde_setting(name);
     char *end;
     if (!text || !*text)
         return otherwise;
@@ -18,7 +36,7 @@ static uint64_t number(const char *name, uint64_t otherwise)
 
 bool sonde__config_read(struct sonde_config *config)
 {
-    const char *out = getenv("SONDE_OUT");
+    const char *out = sonde_setting("SONDE_OUT");
     memset(config, 0, sizeof *config);
     if (!out || out[0] != '/' || strlen(out) >= sizeof config->out)
         return false;
@@ -27,7 +45,7 @@ bool sonde__config_read(struct sonde_config *config)
     config->trace = !config->light && number("SONDE_TRACE", 1);
     config->check = number("SONDE_CHECK", 0);
     config->no_python = number("SONDE_PYTHON", 1) == 0;
-    config->start_off = number("SONDE_START_OFF", 0);
+    config->start_off = sonde_is_attached() || number("SONDE_START_OFF", 0); /* until all backends have taken hold */
     config->memory_bytes = number("SONDE_MEMORY", 256u << 20);
     config->values = (unsigned)number("SONDE_VALUES", 0);
     config->values_bytes = number("SONDE_VALUES_MEMORY", 0);
@@ -35,7 +53,7 @@ bool sonde__config_read(struct sonde_config *config)
     config->values_first = number("SONDE_VALUES_FIRST", 0);
     config->values_blocks = number("SONDE_VALUES_BLOCKS", 0);
     config->values_of = number("SONDE_VALUES_OF", 0);
-    const char *kernel = getenv("SONDE_VALUES_KERNEL");
+    const char *kernel = sonde_setting("SONDE_VALUES_KERNEL");
     if (kernel && strlen(kernel) < sizeof config->values_kernel)
         strcpy(config->values_kernel, kernel);
     config->max_bytes = number("SONDE_MAX_SIZE", 0);

@@ -29,6 +29,9 @@ struct sonde_config {
     struct sonde_rank rank;      /* by the launcher's variables, not ours */
 };
 
+/* What the agent was given as it came into the program: "NAME=value" strings and an empty one. NULL: the environment has it. */
+extern const char *sonde__settings;
+
 /* False when this process is not to be measured. */
 bool sonde__config_read(struct sonde_config *config);
 

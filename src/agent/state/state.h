@@ -84,6 +84,8 @@ struct sonde_agent {
     _Atomic int state;             /* enum sonde_state */
     _Atomic bool closed;           /* the final flush ran: the runtime is not asked any more */
     bool finished;                 /* exit handlers run: work that they start is not waited for */
+    const char *off;               /* why it switched itself off; NULL: it did not */
+    bool leaves;                   /* the program goes on without us: what it gave us is given back */
     bool early;                    /* a range started this, perhaps before the runtime was there */
     _Atomic int range;             /* what sonde_start/stop, --delay and --duration say */
     _Atomic int pid;               /* of the process that began to start this; 0 = nobody yet */

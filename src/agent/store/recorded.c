@@ -47,6 +47,8 @@ static uint64_t process_start_ns(void)
 void sonde__recorded_start(struct sonde_live_header *h)
 {
     const struct sonde_shared *preload = sonde__agent_shared();
+    if (sonde_is_attached())
+        return; /* the run begins now: what the program did for days before is no part of it */
     /* A descriptor of ours would be the program's for a moment, where the table is shared. */
     const uint64_t process_ns = sonde__files_shared() ? 0 : process_start_ns(), loaded_ns = preload ? preload->start_ns : 0;
     const uint64_t cpu_ns = now_of(CLOCK_PROCESS_CPUTIME_ID), age_ns = h->start_ns - process_ns;

@@ -84,6 +84,7 @@ void sonde__trace_lost(uint32_t lane, enum sonde_table table, enum sonde_drop ca
 bool sonde__trace_off(enum sonde_drop cause);
 void sonde__trace_idle(void);                 /* a good moment to encode */
 uint64_t sonde__trace_cpu_ns(void);           /* of the tracing threads. Any thread */
+void sonde__trace_end(void);            /* the threads write what they have, and end. The monitor */
 void sonde__trace_forget(void);               /* in a forked child */
 
 /* ---- room.c: segments of the live mapping ----------------------------------------------------- */

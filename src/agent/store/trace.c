@@ -45,6 +45,8 @@ static struct {
     struct tracer *tracer[SONDE_LANES_MAX + 1];
     uint32_t count;
     _Atomic uint32_t off;          /* cause + 1; 0 = tracing */
+    _Atomic bool ends;             /* the threads are to end, */
+    _Atomic uint32_t ended;        /* and so many have */
 } tracing;
 
 static void (*begins)(void); /* a tracing thread calls this first */
@@ -162,7 +164,10 @@ static void *tracer_main(void *arg)
             ;
         empty_ring(t, memory);
         atomic_store(&t->cpu_ns, sonde__thread_cpu_ns());
+        if (atomic_load(&tracing.ends))
+            break;
     }
+    atomic_fetch_add(&tracing.ended, 1);
     return NULL;
 }
 
@@ -310,6 +315,15 @@ uint64_t sonde__trace_cpu_ns(void)
     for (uint32_t i = 1; i <= tracing.count; i++)
         sum += atomic_load(&tracing.tracer[i]->cpu_ns);
     return sum;
+}
+
+void sonde__trace_end(void)
+{
+    atomic_store(&tracing.ends, true);
+    for (uint32_t i = 1; i <= tracing.count; i++)
+        sem_post(&tracing.tracer[i]->wake);
+    while (atomic_load(&tracing.ended) < tracing.count)
+        sonde__nap(200);
 }
 
 void sonde__trace_forget(void)

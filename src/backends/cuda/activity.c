@@ -225,7 +225,7 @@ static enum sonde_poll result_of(uint64_t start, uint64_t end)
 static void prove(uint64_t key)
 {
     bool full;
-    if (reading.decided)
+    if (reading.decided || sonde_is_attached()) /* then the first records may be of calls that came before us */
         return;
     if (sonde__cuda_key_known(key, &full))
         reading.proved++;

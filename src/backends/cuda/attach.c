@@ -21,6 +21,7 @@
 
 #define RUNTIME_FIRST 1024u /* numbers of driver calls are below */
 #define API_COUNT     2048u
+#define PATIENCE_NS 2000000000u /* with CUPTI, as it lets go of us */
 
 __attribute__((visibility("default"))) int InitializeInjection(void);
 
@@ -86,13 +87,13 @@ static void name_calls(void)
 
 static bool env_is(const char *name, const char *value)
 {
-    const char *text = getenv(name);
+    const char *text = sonde_setting(name);
     return text && strcmp(text, value) == 0;
 }
 
 static bool env_number(const char *name)
 {
-    const char *text = getenv(name);
+    const char *text = sonde_setting(name);
     return text && strtoull(text, NULL, 10) != 0;
 }
 
@@ -207,7 +208,7 @@ static void complain_of(const char *what, CUptiResult result)
 static void begin_values(void)
 {
     char room[120];
-    const char *values = getenv("SONDE_VALUES");
+    const char *values = sonde_setting("SONDE_VALUES");
     const unsigned wanted = values ? (unsigned)strtoul(values, NULL, 10) : 0;
     const char *why = wanted ? sonde__cuda_values_begin(wanted, room, sizeof room) : NULL;
     if (why)
@@ -297,6 +298,39 @@ int InitializeInjection(void)
     return 1;
 }
 
+/* ---- in a program that runs ------------------------------------------------------------------- */
+
+/* CUPTI can be subscribed to at any time, from any thread, and be finalized again; contexts and streams are asked about as calls and
+ * records name them. */
+static bool attach_late(void)
+{
+    if (!sonde__cuda_loaded("libcuda.so"))
+        return false;
+    sonde__cuda_quiet(true);
+    attach();
+    sonde__cuda_quiet(false);
+    return atomic_load(&sonde__cuda_on);
+}
+
+/* CUPTI gives all buffers back, and forgets us. False: some of it still leads here. */
+static bool detach(void)
+{
+    CUptiResult (*finalize)(void) = NULL;
+    if (!atomic_exchange(&sonde__cuda_on, false))
+        return true;
+    if (!sonde__cuda_flush_end(PATIENCE_NS))
+        return false;
+    sonde__cuda_quiet(true);
+    sonde__cupti.cuptiActivityFlushAll(1);
+    bool gone = sonde__cupti.cuptiUnsubscribe(subscribed) == CUPTI_SUCCESS;
+    void *library = dlopen(sonde__cupti.path, RTLD_LAZY | RTLD_NOLOAD);
+    if (library)
+        *(void **)&finalize = dlsym(library, "cuptiFinalize");
+    gone = gone && finalize && finalize() == CUPTI_SUCCESS;
+    sonde__cuda_quiet(false);
+    return gone;
+}
+
 /* ---- for the agent --------------------------------------------------------------------------- */
 
 static void range(bool on)
@@ -328,5 +362,7 @@ const struct sonde_backend sonde_backend_cuda = {
     .collect = sonde__cuda_collect,
     .device_here = sonde__cuda_device_here,
     .range = range,
+    .attach = attach_late,
+    .detach = detach,
     .forked = forked,
 };

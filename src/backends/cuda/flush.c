@@ -20,6 +20,7 @@
 
 static sem_t wanted;
 static _Atomic bool busy, all_values; /* the next time, those of all kernels */
+static _Atomic bool ends, ended;      /* the thread is to end, and has */
 static enum {
     NOT_YET,
     RUNNING,
@@ -37,6 +38,8 @@ static void *flusher_main(void *unused)
     for (;;) {
         while (sem_wait(&wanted) != 0)
             ;
+        if (atomic_load(&ends))
+            break;
         const bool last = atomic_exchange(&all_values, false);
         sonde__cuda_values_read(last);
         if (sonde__sanitizer_on)
@@ -44,6 +47,7 @@ static void *flusher_main(void *unused)
         sonde__cupti.cuptiActivityFlushAll(0);
         atomic_store_explicit(&busy, false, memory_order_release);
     }
+    atomic_store(&ended, true);
     return NULL;
 }
 
@@ -96,6 +100,17 @@ void sonde__cuda_flush_last(uint64_t patience_ns)
     atomic_store_explicit(&busy, true, memory_order_relaxed);
     sem_post(&wanted);
     is_idle(until_ns);
+}
+
+bool sonde__cuda_flush_end(uint64_t patience_ns)
+{
+    const uint64_t until_ns = sonde_now_ns() + patience_ns;
+    atomic_store(&ends, true);
+    if (thread_state == RUNNING)
+        sem_post(&wanted);
+    while (thread_state == RUNNING && !atomic_load(&ended) && sonde_now_ns() < until_ns)
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    return thread_state != RUNNING || atomic_load(&ended);
 }
 
 bool sonde__cuda_flush_busy(void)

@@ -141,6 +141,7 @@ void sonde__cuda_collect(enum sonde_collect how);
 
 void sonde__cuda_flush_turn(void);   /* at every turn: ask when it is time */
 void sonde__cuda_flush_last(uint64_t patience_ns); /* at the end: what kernels found, once more */
+bool sonde__cuda_flush_end(uint64_t patience_ns);  /* for good; false: CUPTI does not come back */
 bool sonde__cuda_flush_busy(void);   /* CUPTI has not answered yet */
 void sonde__cuda_flush_forget(void); /* in a forked child */
 

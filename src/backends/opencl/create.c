@@ -194,7 +194,7 @@ cl_command_queue sonde__cl_queue_make(sonde__cl_queue_maker make, cl_context con
 {
     cl_queue_properties with[PROPERTIES_MAX];
     cl_command_queue queue = NULL;
-    const bool force = properties_force(asked, with);
+    const bool force = !sonde_is_attached() && properties_force(asked, with); /* the queue may outlive us */
     if (force)
         queue = make(context, device, with, error);
     const bool forced = queue != NULL;
@@ -218,7 +218,7 @@ static cl_command_queue queue_make_plain(const cl_icd_dispatch *real, cl_context
                                          cl_int *error)
 {
     cl_command_queue queue = NULL;
-    if (!(asked & CL_QUEUE_PROFILING_ENABLE))
+    if (!(asked & CL_QUEUE_PROFILING_ENABLE) && !sonde_is_attached())
         queue = real->clCreateCommandQueue(context, device, asked | CL_QUEUE_PROFILING_ENABLE,
                                            error);
     const bool forced = queue != NULL;

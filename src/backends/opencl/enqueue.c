@@ -49,7 +49,7 @@ static void probe(struct sonde_cl_enqueue *enqueue, uint64_t token)
 {
     struct sonde_cl_device *device =
         atomic_load_explicit(&enqueue->queue->device, memory_order_relaxed);
-    if (token && device && sonde__cl_clock_wanted(device->clock))
+    if (token && device && !atomic_load_explicit(&enqueue->queue->no_times, memory_order_relaxed) && sonde__cl_clock_wanted(device->clock))
         sonde__cl_clock_probe(device->clock, token, &enqueue->before);
 }
 

@@ -1,6 +1,6 @@
 /* layer.c - how the backend takes hold of the runtime, and its ops table.
  *
- * Two ways, of which a process uses one:
+ * Two ways, of which a process uses one (the second one also where the agent comes into a program that runs, and then undone again):
  *  - as a layer: a loader that knows OPENCL_LAYERS calls clInitLayer, in its
  *    own initialization and under its lock. We keep its table, give ours, and
  *    do nothing else; the agent starts at the first hooked call.
@@ -179,6 +179,49 @@ void sonde__attach_dispatch(const cl_platform_id *platforms, cl_uint count)
     sonde__unlock(&patch_lock);
 }
 
+/* ---- in a program that runs ---------------------------------------------------------------- */
+
+/* The loader that the program has; asked as by the program itself, so that it starts if it has not yet. */
+static bool attach(void)
+{
+    cl_platform_id platforms[TABLES_MAX * 2];
+    cl_uint count = 0;
+    void *loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    cl_api_clGetPlatformIDs get = NULL;
+    if (loader)
+        *(void **)&get = dlsym(loader, "clGetPlatformIDs");
+    (void)dlerror();
+    if (get && get(TABLES_MAX * 2, platforms, &count) == CL_SUCCESS)
+        sonde__attach_dispatch(platforms, count < TABLES_MAX * 2 ? count : TABLES_MAX * 2);
+    if (loader)
+        dlclose(loader);
+    return atomic_load(&patched_count) != 0;
+}
+
+/* False: it is another's by now, who may call ours. */
+static bool entry_restore(void *entry, const void *hook, const void *original)
+{
+    void *_Atomic *slot = entry;
+    void *ours = (void *)(uintptr_t)hook;
+    if (!original || original == hook)
+        return true;
+    return atomic_compare_exchange_strong(slot, &ours, (void *)(uintptr_t)original) || ours == original;
+}
+
+static bool detach(void)
+{
+    bool whole = true;
+    sonde__lock(&patch_lock);
+    for (uint32_t i = 0; i < atomic_load(&patched_count); i++) {
+        cl_icd_dispatch *table = patched[i].table;
+#define X(name)                                                                                     if (patched[i].originals.name)                                                                  whole &= entry_restore(&table->name, (const void *)(uintptr_t)sonde__##name,                                       (const void *)(uintptr_t)patched[i].originals.name);
+        SONDE_CL_TABLE_MAP(X)
+#undef X
+    }
+    sonde__unlock(&patch_lock);
+    return whole;
+}
+
 /* ---- the ops table -------------------------------------------------------------------- */
 
 static void release(uint64_t token)
@@ -252,5 +295,7 @@ const struct sonde_backend sonde_backend_opencl = {
     .release = release,
     .sync_clocks = sync_clocks,
     .collect = sonde__cl_values_collect,
+    .attach = attach,
+    .detach = detach,
     .forked = forked,
 };

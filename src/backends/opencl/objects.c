@@ -472,7 +472,7 @@ void sonde__cl_mem_made(const struct sonde_call *call, cl_mem handle, enum sonde
     atomic_store_explicit(&mem->object, object, memory_order_relaxed);
     atomic_store_explicit(
         &mem->watched,
-        real->clSetMemObjectDestructorCallback(handle, mem_died, mem) == CL_SUCCESS,
+        !sonde_is_attached() && real->clSetMemObjectDestructorCallback(handle, mem_died, mem) == CL_SUCCESS,
         memory_order_relaxed);
 }
 

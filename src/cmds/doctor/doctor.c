@@ -267,7 +267,7 @@ static void check_recording(struct doctor *d, struct record_paths *paths, const 
     json_t *manifest = NULL, *answer = NULL;
     if (record_output_make(&record, "probe", paths, &diag) == SONDE_OK &&
         (environment = record_environment(&record, paths)) &&
-        (manifest = record_manifest_begin(&record, paths, 2, argv, &start)) &&
+        (manifest = record_manifest_begin(&record, paths, 2, argv, environ, NULL, &start)) &&
         record_manifest_write(manifest, paths->output, &diag) == SONDE_OK)
         answer = doctor_run_probe(runtime->work, environment, PROBE_SECONDS, why, sizeof why);
     if (answer) {

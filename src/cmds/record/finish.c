@@ -233,7 +233,7 @@ static void say_no_operations(const struct record_options *options, const struct
         say_ended_before(paths, m, result);
     else if (note)
         sonde_say("no operation was recorded: %s; %s   next: sonde doctor", note, paths->shown);
-    else if (options->delay_ns || options->duration_ns || options->start_off)
+    else if (options->delay_ns || options->duration_ns || options->start_off || options->pid)
         sonde_say("the program enqueued no operation in the recorded window; %s", paths->shown);
     else
         sonde_say("the program used %s but enqueued no operation; %s   next: sonde doctor", runtimes_of(m, runtimes),

@@ -42,10 +42,10 @@ static void set_number(json_t *object, const char *key, uint64_t value)
 
 /* ---- the environment that matters ------------------------------------------------ */
 
-static json_t *environment_object(void)
+static json_t *environment_object(char **environment)
 {
     json_t *object = json_object();
-    for (char **entry = environ; *entry; entry++) {
+    for (char **entry = environment; *entry; entry++) {
         const char *equals = strchr(*entry, '=');
         if (!record_variable_is_kept(*entry))
             continue;
@@ -133,11 +133,10 @@ static void put_argument(void *command, const char *text)
     json_array_append_new(command, json_text(text));
 }
 
-json_t *record_manifest_begin(const struct record_options *options, const struct record_paths *paths,
-                              int argc, char **argv, const struct record_times *start)
+json_t *record_manifest_begin(const struct record_options *options, const struct record_paths *paths, int argc, char **argv,
+                              char **environment, const char *folder, const struct record_times *start)
 {
     json_t *manifest = json_object(), *command = json_array(), *pairs = json_array();
-    char folder[PATH_MAX];
 
     set(manifest, "format", json_string("sonde"));
     set_number(manifest, "format_version", SONDE_FORMAT_VERSION);
@@ -145,9 +144,9 @@ json_t *record_manifest_begin(const struct record_options *options, const struct
     record_arguments_show(options->hide_arguments, options->no_command_line ? 1 : argc, argv, put_argument, command);
     set(manifest, "command", command);
     set(manifest, "program", json_text(paths->program));
-    set(manifest, "working_directory", getcwd(folder, sizeof folder) ? json_text(folder) : NULL);
+    set(manifest, "working_directory", folder && *folder ? json_text(folder) : NULL);
     set(manifest, "host", host_object());
-    set(manifest, "environment", environment_object());
+    set(manifest, "environment", environment_object(environment));
     set(manifest, "ranks", ranks_object());
     set(manifest, "options", options_object(options));
     set_number(manifest, "start_ns", start->monotonic_raw_ns);
@@ -159,18 +158,21 @@ json_t *record_manifest_begin(const struct record_options *options, const struct
 
 void record_manifest_end(json_t *manifest, const struct record_result *result)
 {
-    json_t *exit = json_object();
+    json_t *end = json_object();
     set_number(manifest, "start_ns", result->start.monotonic_raw_ns);
     set_number(manifest, "start_wall_ns", result->start.wall_ns);
     set_number(manifest, "end_ns", result->end.monotonic_raw_ns);
     set_number(manifest, "end_wall_ns", result->end.wall_ns);
     json_array_append_new(json_object_get(manifest, "clock_pairs"), clock_pair(&result->end));
-    if (WIFSIGNALED(result->wait_status)) {
-        set_number(exit, "signal", (uint64_t)WTERMSIG(result->wait_status));
-        set(exit, "signal_name", json_string(sigabbrev_np(WTERMSIG(result->wait_status))));
+    if (result->attached) {
+        set_number(end, "pid", (uint64_t)result->attached);
+        set(end, "goes_on", json_boolean(result->goes_on));
+    } else if (WIFSIGNALED(result->wait_status)) {
+        set_number(end, "signal", (uint64_t)WTERMSIG(result->wait_status));
+        set(end, "signal_name", json_string(sigabbrev_np(WTERMSIG(result->wait_status))));
     } else
-        set_number(exit, "status", (uint64_t)WEXITSTATUS(result->wait_status));
-    set(manifest, "exit", exit);
+        set_number(end, "status", (uint64_t)WEXITSTATUS(result->wait_status));
+    set(manifest, result->attached ? "attached" : "exit", end);
 }
 
 void record_manifest_timings(json_t *manifest, const struct record_timings *t)

@@ -69,6 +69,8 @@ static const struct sonde_option options[] = {
      .help = "start recording after TIME (500ms, 10s, 2m)"},
     {.name = "duration", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = AT(duration_ns),
      .help = "stop recording after TIME; the program keeps running"},
+    {.name = "pid", .type = SONDE_OPTION_INT, .argument = "PID", .offset = AT(pid), .low = 1, .high = INT32_MAX,
+     .help = "record the process PID, which runs already, for --duration or until Ctrl-C, and leave it as it was (see docs/attach.md)"},
     {.name = "max-size", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(max_size_bytes),
      .help = "stop the trace of a process when it has written SIZE (64M, 2G); its profile continues"},
     {.name = "start-off", .type = SONDE_OPTION_FLAG, .offset = AT(start_off),
@@ -118,6 +120,7 @@ static const struct sonde_example examples[] = {
     {"sonde record --profile --delay 30s --duration 1m -- ./server", "One minute of a long run, sums only."},
     {"sonde record -- mpirun -n 4 ./heat", "All ranks on one host in one measurement, each process with its rank."},
     {"mpirun -n 64 sonde record -o heat-%{rank}.sonde -- ./heat", "One measurement per rank, on several hosts."},
+    {"sonde record --pid 4711 --duration 10s", "Ten seconds of a program that runs already, which goes on afterwards."},
     {"sonde record --light -- ./server", "Runs as long as it likes; look at it with: sonde top"},
     {"sonde record --hide-arguments 'password,*token*' -- ./fetch --password=x --api-token y", "Stored: ./fetch --password=*** --api-token ***"},
     {"sonde record --calibrate --pairs 20 -- ./heat 512 100", "Measure the slowdown under Sonde."},
@@ -153,13 +156,14 @@ int record_once(const struct record_options *o, struct record_paths *paths, int 
     json_t *manifest = NULL;
     char **environment = NULL;
     struct record_timings timings = {0};
+    char folder[PATH_MAX];
     const uint64_t begin_ns = began_ns ? began_ns : record_clock_ns();
     began_ns = 0; /* of the first run only */
     record_file_limit_begin();
     if (record_output_make(o, argv[0], paths, &diag) != SONDE_OK)
         goto say;
     record_now(&result->start);
-    manifest = record_manifest_begin(o, paths, argc, argv, &result->start);
+    manifest = record_manifest_begin(o, paths, argc, argv, environ, getcwd(folder, sizeof folder), &result->start);
     environment = record_environment(o, paths);
     if (!manifest || !environment) {
         sonde_diag_set(&diag, SONDE_ENOMEM, NULL, "out of memory");
@@ -284,6 +288,9 @@ static int run(const void *values, int argc, char **argv)
     struct sonde_diag diag = {0};
     struct record_result result = {0};
     note_begin();
+    if (!o->pid == !argc)
+        return sonde_say_usage(&sonde_command_record, o->pid ? "--pid goes without a program, not '%s'" : "missing argument; usage: sonde record %s",
+                               o->pid ? argv[0] : sonde_command_record.usage);
     if (o->capture && strcmp(o->capture, "cuda") != 0 && strncmp(o->capture, "nvtx:", 5) != 0) {
         sonde_say("--capture-range must be cuda or nvtx:NAME, not '%s'", o->capture);
         return SONDE_EXIT_USAGE;
@@ -303,11 +310,13 @@ static int run(const void *values, int argc, char **argv)
         sonde_say("out of memory");
         return RECORD_EXIT_FAILED;
     }
-    int status = record_find_program(argv[0], paths->program, sizeof paths->program, &diag);
+    int status = o->pid ? 0 : record_find_program(argv[0], paths->program, sizeof paths->program, &diag);
     if (!status && record_find_libraries(paths, &diag) != SONDE_OK)
         status = RECORD_EXIT_FAILED;
     if (status) {
         sonde_say_diag(&diag);
+    } else if (o->pid) {
+        status = record_attach(o, paths);
     } else if (o->mode == RECORD_LIGHT) {
         status = record_light(o, paths, argv);
     } else if (o->calibrate) {
@@ -324,7 +333,7 @@ static int run(const void *values, int argc, char **argv)
 const struct sonde_command sonde_command_record = {
     .name = "record",
     .summary = "run a program and record what it does on the GPU",
-    .usage = "[OPTION...] [--] PROGRAM [ARG...]",
+    .usage = "[OPTION...] [--] PROGRAM [ARG...] | --pid PID",
     .description =
         "Runs PROGRAM, unmodified, and records its GPU operations, their times and the call paths that "
         "enqueued them into a folder, the measurement. Input, output, signals and job control work as without "
@@ -334,6 +343,8 @@ const struct sonde_command sonde_command_record = {
         "125: record itself failed: nothing was run, or the program succeeded but its measurement was removed "
         "or renamed. 126: the program could not be executed. 127: it was "
         "not found. 2: invalid command line.\n\n"
+        "With --pid no program is started: the process goes on when recording ends, and the exit status is 0. How the agent gets into "
+        "it, what the kernel must allow and what is not recorded then is in docs/attach.md.\n\n"
         "Processes that outlive the program are not waited for; their part of the measurement stays "
         "readable and complete.\n\n"
         "Only its owner can read a measurement. Of the environment it stores a fixed list of variables "
@@ -348,7 +359,7 @@ const struct sonde_command sonde_command_record = {
     .options_bytes = sizeof(struct record_options),
     .defaults = &defaults,
     .operand = SONDE_OPERAND_PROGRAM,
-    .operands_min = 1,
+    .operands_min = 0,
     .operands_max = -1,
     .signals = true,
     .run = run,

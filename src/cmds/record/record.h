@@ -9,6 +9,7 @@
  *     finish.c   seal, resolve symbols, say the one line
  *     calibrate.c  paired runs with and without
  *     light.c    no measurement: the program announces itself
+ *     attach.c   a program that runs already
  */
 #ifndef SONDE_CMDS_RECORD_RECORD_H
 #define SONDE_CMDS_RECORD_RECORD_H
@@ -38,6 +39,7 @@ enum { RECORD_KERNEL_MAX = 512 }; /* as the agent has it */
 
 struct record_options {
     int mode;
+    int64_t pid;                        /* of a program that runs already; 0: start one */
     const char *output;
     int force, quiet;
     uint64_t memory_bytes, max_size_bytes;
@@ -83,6 +85,8 @@ struct record_times {
 struct record_result {
     int wait_status;         /* as waitpid returned it */
     int exec_status;         /* the program could not be started: record's exit status */
+    int attached;            /* the pid of a program that was not started; 0: it was. How it ended is not known then, */
+    bool goes_on;            /* and it may not have ended */
     struct record_times start, end;
 };
 
@@ -138,9 +142,9 @@ uint64_t record_clock_ns(void); /* CLOCK_MONOTONIC_RAW */
 void record_file_limit_begin(void);
 void record_file_limit_end(void);
 
-/* The manifest as it is known before the program starts, and then what is known after it. */
-json_t *record_manifest_begin(const struct record_options *options, const struct record_paths *paths,
-                              int argc, char **argv, const struct record_times *start);
+/* The manifest as it is known before the program starts, and then what is known after it. `environment`, `folder`: of the program. */
+json_t *record_manifest_begin(const struct record_options *options, const struct record_paths *paths, int argc, char **argv,
+                              char **environment, const char *folder, const struct record_times *start);
 /* May the manifest keep this "NAME=value"? */
 bool record_variable_is_kept(const char *entry);
 void record_manifest_end(json_t *manifest, const struct record_result *result);
@@ -160,6 +164,9 @@ int record_exec_failed(const char *path, int why, struct sonde_diag *diag);
 
 /* Become a program that announces itself (monitor/announced.h). Returns the exit status, after a message, where that cannot be. */
 int record_light(const struct record_options *options, struct record_paths *paths, char **argv);
+
+/* Record a program that runs already, and leave it. Returns the exit status. */
+int record_attach(const struct record_options *options, struct record_paths *paths);
 
 /* Seal, resolve symbols, write the manifest, say the line; removes the folder
  * when nothing was recorded. True when a measurement is left. `timings` has before_ns and gets the rest. */

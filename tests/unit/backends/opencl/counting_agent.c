@@ -581,3 +581,13 @@ void sonde_value_access_seen(uint32_t row, const struct sonde_value_seen *seen)
     (void)row;
     (void)seen;
 }
+
+const char *sonde_setting(const char *name)
+{
+    return getenv(name);
+}
+
+bool sonde_is_attached(void)
+{
+    return false;
+}
