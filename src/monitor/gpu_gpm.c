@@ -55,7 +55,8 @@ void sonde__gpu_gpm_begin(struct sonde__gpu_reader *r, struct sonde__gpu_state *
             sonde__gpu_gpm_end(r, s);
 }
 
-static void add_up(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, double seconds)
+/* False: the two are of one of the device's own periods, and tell nothing. */
+static bool add_up(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, double seconds)
 {
     nvmlGpmMetricsGet_t got = {.version = NVML_GPM_METRICS_GET_VERSION, .numMetrics = METRICS, .sample1 = s->sample[0], .sample2 = s->sample[1]};
     bool none = false;
@@ -64,12 +65,16 @@ static void add_up(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, doub
     if (!sonde__gpu_answered(r, s, SONDE_NVML(&r->nvml, nvmlGpmMetricsGet, &got), "GPM", &none)) {
         if (none)
             sonde__gpu_gpm_end(r, s);
-        return;
+        return true;
     }
+    for (int i = 0; i < METRICS; i++)
+        if (got.metrics[i].nvmlReturn == NVML_SUCCESS && !isfinite(got.metrics[i].value))
+            return false;
     s->total[SONDE_GPU_GPM_TIME] += seconds;
     for (int i = 0; i < METRICS; i++)
-        if (got.metrics[i].nvmlReturn == NVML_SUCCESS && isfinite(got.metrics[i].value) && got.metrics[i].value >= 0)
+        if (got.metrics[i].nvmlReturn == NVML_SUCCESS && got.metrics[i].value >= 0)
             s->total[metrics[i].id] = fmax(s->total[metrics[i].id], 0) + got.metrics[i].value * metrics[i].unit * seconds;
+    return true;
 }
 
 void sonde__gpu_gpm(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, uint64_t now_ns)
@@ -79,12 +84,12 @@ void sonde__gpu_gpm(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, uin
         if (sonde__gpu_answered(r, s, SONDE_NVML(&r->nvml, nvmlGpmSampleGet, s->handle, s->sample[1]), "GPM", &none)) {
             if (isnan(s->total[SONDE_GPU_GPM_TIME]))
                 s->total[SONDE_GPU_GPM_TIME] = 0;
-            if (s->sampled_ns)
-                add_up(r, s, (double)(now_ns - s->sampled_ns) / 1e9);
-            const nvmlGpmSample_t older = s->sample[0];
-            s->sample[0] = s->sample[1];
-            s->sample[1] = older;
-            s->sampled_ns = now_ns;
+            if (!s->sampled_ns || add_up(r, s, (double)(now_ns - s->sampled_ns) / 1e9)) {
+                const nvmlGpmSample_t older = s->sample[0];
+                s->sample[0] = s->sample[1];
+                s->sample[1] = older;
+                s->sampled_ns = now_ns;
+            }
         } else if (none) {
             sonde__gpu_gpm_end(r, s);
         }

@@ -4,10 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "nvml.h"
 
-enum { MOST = 1024 }; /* processes of one kind on a device: more are not asked for */
+enum {
+    MOST = 1024,          /* processes of one kind on a device: more are not asked for */
+    SAMPLES_US = 2000000,
+};
 
 /* ---- who ----------------------------------------------------------------------------------- */
 
@@ -66,13 +70,16 @@ static void read_kind(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, i
 
 /* ---- how much ------------------------------------------------------------------------------- */
 
-/* The driver keeps samples of some seconds; each process's newest since the last look counts. One that is in none did nothing. */
+/* The driver has one sample for each second and process, of those that did something, and tells the mean of those after a moment: of the last
+ * two seconds, then, of which one is there whenever somebody asks. Who is in none did nothing. */
 static void read_use(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
 {
     nvmlProcessUtilizationSample_t samples[256];
     unsigned count = sizeof samples / sizeof *samples;
-    unsigned long long newest_us = s->used_us;
-    nvmlReturn_t answer = SONDE_NVML(&r->nvml, nvmlDeviceGetProcessUtilization, s->handle, samples, &count, s->used_us);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const unsigned long long since_us = (unsigned long long)now.tv_sec * 1000000u + (unsigned long long)now.tv_nsec / 1000u - SAMPLES_US;
+    nvmlReturn_t answer = SONDE_NVML(&r->nvml, nvmlDeviceGetProcessUtilization, s->handle, samples, &count, since_us);
     if (answer == NVML_ERROR_NOT_FOUND) {
         count = 0;
         answer = NVML_SUCCESS;
@@ -81,17 +88,11 @@ static void read_use(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
         return;
     for (size_t k = 0; k < s->gpu.process_count; k++) {
         struct sonde_gpu_process *p = &s->gpu.processes[k];
-        unsigned long long at_us = 0;
         p->use = 0;
         for (unsigned i = 0; i < count; i++)
-            if (samples[i].pid == p->pid && samples[i].timeStamp > at_us && samples[i].smUtil <= 100) {
-                at_us = samples[i].timeStamp;
+            if (samples[i].pid == p->pid && samples[i].smUtil <= 100)
                 p->use = samples[i].smUtil / 100.;
-            }
     }
-    for (unsigned i = 0; i < count; i++)
-        newest_us = samples[i].timeStamp > newest_us ? samples[i].timeStamp : newest_us;
-    s->used_us = newest_us;
 }
 
 void sonde__gpu_processes(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)

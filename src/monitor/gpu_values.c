@@ -1,7 +1,9 @@
 /* gpu_values.c - NVML's values of a device. See nvml.h.
  *
- * What has a field is asked for in one call, the rest in a call each; what a device does not have is asked for once. Calls that wait
- * are left out: nvmlDeviceGetPcieThroughput takes 20 ms for a rate, of which the fields have the counter.
+ * What has a field is asked for in one call, the rest in a call each; what a device does not have is asked for once. Those that take the
+ * driver long (energy 2.4 ms on an H100, all fields together 4 ms, each first NVLink 0.9 ms) are asked for once a second, however often
+ * somebody looks. Of PCIe's bytes there is nothing here: nvmlDeviceGetPcieThroughput waits for 20 ms, and the fields' counters have 32
+ * bits, which a device fills in 78 ms. GPM has them.
  */
 #ifdef SONDE_CUDA
 #include <math.h>
@@ -20,15 +22,12 @@ static const struct field {
 } fields[] = {
     {SONDE_GPU_ENERGY, NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION, 0, 1e-3},
     {SONDE_GPU_TEMPERATURE_MEMORY, NVML_FI_DEV_MEMORY_TEMP, 0, 1},
-    {SONDE_GPU_PCIE_SENT, NVML_FI_DEV_PCIE_COUNT_TX_BYTES, 0, 1},
-    {SONDE_GPU_PCIE_RECEIVED, NVML_FI_DEV_PCIE_COUNT_RX_BYTES, 0, 1},
     {SONDE_GPU_PCIE_REPLAYS, NVML_FI_DEV_PCIE_REPLAY_COUNTER, 0, 1},
     {SONDE_GPU_NVLINK_SENT, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, ALL_LINKS, 1024},
     {SONDE_GPU_NVLINK_RECEIVED, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, ALL_LINKS, 1024},
-    {SONDE_GPU_NVLINK_CRC_FLIT, NVML_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL, 0, 1},
-    {SONDE_GPU_NVLINK_CRC_DATA, NVML_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL, 0, 1},
-    {SONDE_GPU_NVLINK_REPLAY, NVML_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL, 0, 1},
-    {SONDE_GPU_NVLINK_RECOVERY, NVML_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL, 0, 1},
+    {SONDE_GPU_NVLINK_CRC, NVML_FI_DEV_NVLINK_ERROR_DL_CRC, ALL_LINKS, 1},
+    {SONDE_GPU_NVLINK_REPLAY, NVML_FI_DEV_NVLINK_ERROR_DL_REPLAY, ALL_LINKS, 1},
+    {SONDE_GPU_NVLINK_RECOVERY, NVML_FI_DEV_NVLINK_ERROR_DL_RECOVERY, ALL_LINKS, 1},
     {SONDE_GPU_ECC_CORRECTED, NVML_FI_DEV_ECC_SBE_VOL_TOTAL, 0, 1},
     {SONDE_GPU_ECC_UNCORRECTED, NVML_FI_DEV_ECC_DBE_VOL_TOTAL, 0, 1},
     {SONDE_GPU_ECC_CORRECTED_EVER, NVML_FI_DEV_ECC_SBE_AGG_TOTAL, 0, 1},
@@ -41,6 +40,7 @@ static const struct field {
     {SONDE_GPU_LIMITED_THERMAL, NVML_FI_DEV_PERF_POLICY_THERMAL, 0, 1e-9},
     {SONDE_GPU_LIMITED_SYNC, NVML_FI_DEV_PERF_POLICY_SYNC_BOOST, 0, 1e-9},
     {SONDE_GPU_LIMITED_BOARD, NVML_FI_DEV_PERF_POLICY_BOARD_LIMIT, 0, 1e-9},
+    {SONDE_GPU_LIMITED_LOW, NVML_FI_DEV_PERF_POLICY_LOW_UTILIZATION, 0, 1e-9},
     {SONDE_GPU_LIMITED_RELIABILITY, NVML_FI_DEV_PERF_POLICY_RELIABILITY, 0, 1e-9},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
@@ -229,36 +229,37 @@ static nvmlReturn_t performance_state(const struct sonde__nvml *nvml, nvmlDevice
 static const struct {
     read_function *read;
     const char *name; /* for people */
+    bool slow;
 } calls[] = {
-    {power, "power"},
-    {power_limit, "the power limit"},
-    {temperature, "the temperature"},
-    {clock_graphics, "the graphics clock"},
-    {clock_sm, "the multiprocessors' clock"},
-    {clock_memory, "the memory's clock"},
-    {clock_video, "the video clock"},
-    {use, "utilization"},
-    {encoder, "the encoder's utilization"},
-    {decoder, "the decoder's utilization"},
-    {memory, "memory"},
-    {bar1, "BAR1 memory"},
-    {pcie_generation, "the PCIe generation"},
-    {pcie_width, "the PCIe width"},
-    {links, "the state of NVLinks"},
-    {reasons, "throttle reasons"},
-    {performance_state, "the performance state"},
-    {fan, "the fan"},
+    {power, "power", false},
+    {power_limit, "the power limit", false},
+    {temperature, "the temperature", false},
+    {clock_graphics, "the graphics clock", false},
+    {clock_sm, "the multiprocessors' clock", false},
+    {clock_memory, "the memory's clock", false},
+    {clock_video, "the video clock", false},
+    {use, "utilization", false},
+    {encoder, "the encoder's utilization", false},
+    {decoder, "the decoder's utilization", false},
+    {memory, "memory", false},
+    {bar1, "BAR1 memory", true},
+    {pcie_generation, "the PCIe generation", true},
+    {pcie_width, "the PCIe width", true},
+    {links, "the state of NVLinks", true},
+    {reasons, "throttle reasons", false},
+    {performance_state, "the performance state", false},
+    {fan, "the fan", true},
 };
 
-void sonde__gpu_values(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
+void sonde__gpu_values(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, bool slow)
 {
     for (size_t i = 0; i < sizeof calls / sizeof *calls && s->gpu.up; i++) {
         bool without = s->without_calls >> i & 1;
-        if (!without)
+        if (!without && calls[i].slow == slow)
             sonde__gpu_answered(r, s, calls[i].read(&r->nvml, s->handle, s->gpu.value), calls[i].name, &without);
         s->without_calls |= (uint64_t)without << i;
     }
-    if (s->gpu.up)
+    if (s->gpu.up && slow)
         read_fields(r, s);
 }
 #endif

@@ -14,13 +14,6 @@ const struct sonde_gpu_metric sonde_gpu_metrics[SONDE_GPU_METRICS] = {
 #undef X
 };
 
-double sonde_gpu_rate(const struct sonde_gpu *gpu, enum sonde_gpu_metric_id id)
-{
-    if (!gpu->before_ns || gpu->read_ns <= gpu->before_ns || !(gpu->value[id] >= gpu->before[id]))
-        return NAN;
-    return (gpu->value[id] - gpu->before[id]) / ((double)(gpu->read_ns - gpu->before_ns) / 1e9);
-}
-
 double sonde_gpu_share(const struct sonde_gpu *gpu, enum sonde_gpu_metric_id id)
 {
     const double time = gpu->value[SONDE_GPU_GPM_TIME] - gpu->before[SONDE_GPU_GPM_TIME];
@@ -32,6 +25,7 @@ double sonde_gpu_share(const struct sonde_gpu *gpu, enum sonde_gpu_metric_id id)
 #include "nvml.h"
 
 enum { RETRY_S = 60 };
+#define SLOW_NS 900000000u /* a look each second finds it due */
 
 static uint64_t now_ns(void)
 {
@@ -189,7 +183,7 @@ static bool is_back(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
         SONDE_NVML(&r->nvml, nvmlDeviceGetUUID, s->handle, uuid, sizeof uuid - 1) != NVML_SUCCESS || strcmp(uuid, s->gpu.uuid) != 0)
         return false;
     s->gpu.up = true;
-    s->sampled_ns = 0;
+    s->sampled_ns = s->slow_ns = 0;
     sonde_text_format(&r->notes, "device %u, %s at %s, is back\n", s->gpu.number, s->gpu.name, s->gpu.bus);
     return true;
 }
@@ -200,13 +194,21 @@ static void read_device(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
     memcpy(g->before, g->value, sizeof g->before);
     g->before_ns = g->read_ns;
     g->read_ns = now_ns();
-    forget_values(g);
     if (!g->up && !is_back(r, s))
         return;
-    sonde__gpu_values(r, s);
+    const bool slow = !s->slow_ns || g->read_ns - s->slow_ns >= SLOW_NS;
+    if (slow) {
+        s->slow_ns = g->read_ns;
+        forget_values(g);
+        sonde__gpu_values(r, s, true);
+        memcpy(s->slow, g->value, sizeof s->slow);
+    }
+    memcpy(g->value, s->slow, sizeof g->value);
+    if (g->up)
+        sonde__gpu_values(r, s, false);
     if (g->up)
         sonde__gpu_gpm(r, s, now_ns());
-    if (g->up)
+    if (g->up && slow)
         sonde__gpu_processes(r, s);
     if (!g->up)
         forget_values(g);

@@ -46,16 +46,13 @@
     X(MEMORY_FREE, "nvml_memory_bytes", "state=\"free\"", 'g', "bytes", "")                                                            \
     X(BAR1_TOTAL, "nvml_bar1_memory_bytes", "state=\"total\"", 'g', "bytes", "Addresses through which the host reaches its memory: all, and those in use.") \
     X(BAR1_USED, "nvml_bar1_memory_bytes", "state=\"used\"", 'g', "bytes", "")                                                         \
-    X(PCIE_SENT, "nvml_pcie_transmitted_bytes", NULL, 'c', "bytes", "Bytes that the device sent over PCIe.")                           \
-    X(PCIE_RECEIVED, "nvml_pcie_received_bytes", NULL, 'c', "bytes", "Bytes that it received over PCIe.")                              \
     X(PCIE_REPLAYS, "nvml_pcie_replays", NULL, 'c', NULL, "Packets that PCIe sent again.")                                             \
     X(PCIE_GENERATION, "nvml_pcie_link_generation", NULL, 'g', NULL, "Generation of PCIe that the link runs at.")                      \
     X(PCIE_WIDTH, "nvml_pcie_link_width", NULL, 'g', NULL, "Lanes of the PCIe link.")                                                  \
     X(NVLINK_LINKS, "nvml_nvlink_active_links", NULL, 'g', NULL, "NVLinks that are up.")                                               \
     X(NVLINK_SENT, "nvml_nvlink_transmitted_bytes", NULL, 'c', "bytes", "Bytes of data that it sent over all NVLinks.")                \
     X(NVLINK_RECEIVED, "nvml_nvlink_received_bytes", NULL, 'c', "bytes", "Bytes of data that it received over all NVLinks.")           \
-    X(NVLINK_CRC_FLIT, "nvml_nvlink_errors", "kind=\"crc_flit\"", 'c', NULL, "Errors of all NVLinks.")                                 \
-    X(NVLINK_CRC_DATA, "nvml_nvlink_errors", "kind=\"crc_data\"", 'c', NULL, "")                                                       \
+    X(NVLINK_CRC, "nvml_nvlink_errors", "kind=\"crc\"", 'c', NULL, "Errors of all NVLinks.") \
     X(NVLINK_REPLAY, "nvml_nvlink_errors", "kind=\"replay\"", 'c', NULL, "")                                                           \
     X(NVLINK_RECOVERY, "nvml_nvlink_errors", "kind=\"recovery\"", 'c', NULL, "")                                                       \
     X(ECC_CORRECTED, "nvml_ecc_errors", "kind=\"corrected\",since=\"load\"", 'c', NULL, "Memory errors since the driver was loaded, and since ever.") \
@@ -79,6 +76,7 @@
     X(LIMITED_THERMAL, "nvml_throttled_seconds", "policy=\"thermal\"", 'c', "seconds", "")                                             \
     X(LIMITED_SYNC, "nvml_throttled_seconds", "policy=\"sync_boost\"", 'c', "seconds", "")                                             \
     X(LIMITED_BOARD, "nvml_throttled_seconds", "policy=\"board_limit\"", 'c', "seconds", "")                                           \
+    X(LIMITED_LOW, "nvml_throttled_seconds", "policy=\"low_utilization\"", 'c', "seconds", "") \
     X(LIMITED_RELIABILITY, "nvml_throttled_seconds", "policy=\"reliability\"", 'c', "seconds", "")                                     \
     X(PERFORMANCE_STATE, "nvml_performance_state", NULL, 'g', NULL, "P-state: 0 is the fastest, 15 the slowest.")                      \
     X(FAN, "nvml_fan_speed_ratio", NULL, 'g', "ratio", "Speed of the fan, of its highest.")                                            \
@@ -151,9 +149,7 @@ void sonde_gpus_read(struct sonde_gpus *gpus);
 /* 0, or SONDE_ENOMEM: then what was shown stays. */
 int sonde_gpus_show(struct sonde_gpus *gpus);
 
-/* What a metric grew by per second since the look before; NAN: unknown. */
-double sonde_gpu_rate(const struct sonde_gpu *gpu, enum sonde_gpu_metric_id id);
-/* The share of a GPM counter in the time that GPM saw since the look before; NAN: unknown. */
+/* What a counter of GPM's grew by per second of the time that GPM saw since the look before: of seconds a share; NAN: unknown. */
 double sonde_gpu_share(const struct sonde_gpu *gpu, enum sonde_gpu_metric_id id);
 
 #endif

@@ -60,7 +60,8 @@ struct sonde__gpu_state {
     uint64_t without_calls;              /* of gpu_values.c: bits of those that this device does not have */
     bool without_field[64];              /* likewise of its fields */
     bool without_processes[4];           /* of gpu_processes.c: likewise of its calls */
-    unsigned long long used_us;          /* the newest sample of the use by processes that was seen, in the driver's clock */
+    uint64_t slow_ns;                    /* when what takes long was read last; 0: never */
+    double slow[SONDE_GPU_METRICS];      /* that, with NAN for the rest */
     nvmlGpmSample_t sample[2];           /* NULL: no GPM. [0] is the older one */
     uint64_t sampled_ns;                 /* when that was taken; 0: never */
     double total[SONDE_GPU_METRICS];     /* of GPM: so far */
@@ -83,7 +84,8 @@ struct sonde__gpu_reader {
 bool sonde__gpu_answered(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state, nvmlReturn_t answer, const char *call, bool *without);
 
 /* gpu_values.c, gpu_gpm.c, gpu_processes.c: each part of a look at a device that is up. */
-void sonde__gpu_values(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state);
+/* Either what takes the driver long, or the rest. */
+void sonde__gpu_values(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state, bool slow);
 void sonde__gpu_gpm_begin(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state);
 void sonde__gpu_gpm(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state, uint64_t now_ns);
 void sonde__gpu_gpm_end(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state);
