@@ -136,13 +136,25 @@ static nvmlReturn_t answer(const char *function, unsigned device, const char *ar
 
 nvmlReturn_t nvmlInit_v2(void)
 {
-    load();
     read_changes();
-    return (nvmlReturn_t)failure("nvmlInit_v2", 0);
+    const int failed = failure("nvmlInit_v2", 0);
+    if (!failed)
+        load();
+    return (nvmlReturn_t)failed;
 }
 
 nvmlReturn_t nvmlShutdown(void)
 {
+    for (size_t m = 0; m <= moment_count; m++) {
+        for (size_t i = 0; i < moments[m].count; i++) {
+            free(moments[m].lines[i].name);
+            free(moments[m].lines[i].argument);
+            free(moments[m].lines[i].values);
+        }
+        free(moments[m].lines);
+        moments[m] = (struct moment){0};
+    }
+    moment_count = 0;
     return NVML_SUCCESS;
 }
 
