@@ -75,23 +75,28 @@ static bool several_devices(const struct sonde_counters *c)
     return false;
 }
 
+static void add_kernel(const struct sonde_query *q, struct sonde_text *title, const struct sonde_counted *c, bool several)
+{
+    sonde_text_add(title, c->kernel);
+    if (several) {
+        sonde_text_add(title, " on ");
+        sonde_name_device(q, title, c->process, c->device);
+    }
+}
+
 static void kernel_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_counted *c, bool several)
 {
     struct sonde_text title = {0};
-    sonde_text_add(&title, c->kernel);
-    if (several) {
-        sonde_text_add(&title, " on ");
-        sonde_name_device(q, &title, c->process, c->device);
-    }
+    add_kernel(q, &title, c, several);
     sonde_cell_take(t, &title);
     who_cells(t, q, c);
     value_cells(t, c);
 }
 
-static void context_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_counted *c)
+static void context_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_counted *c, bool several)
 {
     struct sonde_text title = {0};
-    sonde_text_add(&title, c->kernel);
+    add_kernel(q, &title, c, several);
     sonde_text_add(&title, " ← ");
     sonde_name_callers(q, &title, c->leaf, 2);
     sonde_cell_take(t, &title);
@@ -113,7 +118,7 @@ static void fill(const struct sonde_query *q, const struct sonde_counters *c, st
     for (size_t i = 0; i < c->kernels.count && i < kernel_count; i++)
         kernel_row(of_kernels, q, &c->kernels.items[i], several);
     for (size_t i = 0; i < c->contexts.count && i < context_count; i++)
-        context_row(of_contexts, q, &c->contexts.items[i]);
+        context_row(of_contexts, q, &c->contexts.items[i], several);
     of_kernels->left_out = c->kernels.count > kernel_count ? c->kernels.count - kernel_count : 0;
     of_contexts->left_out = c->contexts.count > context_count ? c->contexts.count - context_count : 0;
     if (!c->operations && !c->missed) {
