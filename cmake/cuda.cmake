@@ -99,6 +99,8 @@ if(SONDE_CUDA)
   endif()
   message(STATUS "CUDA headers: ${folders}")
   target_include_directories(sonde-cuda-headers SYSTEM INTERFACE ${folders})
+  # cupti_profiler_host.h includes a header of C++.
+  target_include_directories(sonde-cuda-headers SYSTEM INTERFACE $<$<COMPILE_LANGUAGE:C>:${CMAKE_SOURCE_DIR}/src/backends/cuda/cxx>)
   target_compile_definitions(sonde-cuda-headers INTERFACE SONDE_CUDA)
   sonde_sanitizer_headers("${folders}" sanitizer)
   if(sanitizer)

@@ -428,6 +428,11 @@ void sonde_remote_seen(uint32_t row, uint64_t threads);
 /* Once for each operation that is, or may be, one with such accesses: looked at (NONE), or why not. */
 void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine);
 
+/* Counters of the hardware (sonde record --counters). What one operation's was: `metric` and `unit` are strings. Any thread. */
+void sonde_counter(uint32_t operation, uint32_t device, uint32_t metric, uint32_t unit, double value);
+/* Of so many operations there are no values. */
+void sonde_counter_missed(uint32_t operation, uint32_t device, uint64_t operations);
+
 /* One clock pair of `device`: at host time host_ns its clock read device_ns;
  * the pair is exact within +- bound_ns. */
 void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uint64_t bound_ns);

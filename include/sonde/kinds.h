@@ -299,4 +299,16 @@ enum sonde_limiter {
 };
 /* clang-format on */
 
+/* Sets of record --counters: what CUPTI's range profiler counts at once, in one pass (of Volta's and Turing's devices some in two). As kernels
+ * have no device times meanwhile, their time is in each. */
+#define SONDE_COUNTER_SET_MAP(X)                                                                                                     \
+    X("default", "gpu__time_duration.sum,smsp__warps_launched.sum,smsp__inst_executed.sum,smsp__thread_inst_executed.sum,"           \
+                 "sm__cycles_active.avg,dram__bytes_read.sum,dram__bytes_write.sum")                                                 \
+    X("memory", "gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,dram__throughput.avg.pct_of_peak_sustained_elapsed," \
+                "lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum,l1tex__t_sectors.sum,l1tex__t_sectors_lookup_hit.sum")       \
+    X("compute", "gpu__time_duration.sum,sm__inst_executed.sum,sm__inst_executed_pipe_tensor.sum,sm__cycles_active.avg,"             \
+                 "sm__warps_active.avg.pct_of_peak_sustained_active")                                                                \
+    X("nvlink", "gpu__time_duration.sum,nvlrx__bytes.sum,nvltx__bytes.sum")                                                          \
+    X("pcie", "gpu__time_duration.sum,pcie__read_bytes.sum,pcie__write_bytes.sum")
+
 #endif

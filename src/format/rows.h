@@ -77,7 +77,8 @@
     X(BITS, struct sonde_row_bits, 0)                                                                      \
     X(TYPE, struct sonde_row_type, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)                               \
     X(GUESS, struct sonde_row_guess, 0)                                                                    \
-    X(REMOTE, struct sonde_row_remote, 0)
+    X(REMOTE, struct sonde_row_remote, 0)                                                                  \
+    X(COUNTER, struct sonde_row_counter, 0)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -467,6 +468,16 @@ struct sonde_row_remote {
     X(row, node, ZERO) X(row, object, ZERO) X(row, file, ZERO) X(row, line, ZERO) X(row, number, DELTA)               \
     X(row, what, ZERO) X(row, bytes, ZERO) X(row, missed, ZERO) X(row, engine, ZERO) X(row, device, ZERO)             \
     X(row, owner, ZERO) X(row, count, ZERO)
+/* A counter of the hardware: what it was for the operations of one calling context on one device. Metric 0: operations without values. */
+struct sonde_row_counter {
+    uint32_t node, device; /* its OP leaf */
+    uint32_t metric, unit; /* strings: CUPTI's name, and the dimension, "" for none */
+    uint64_t operations;   /* whose values are in it */
+    double sum, least, most;
+};
+#define SONDE_COLUMNS_COUNTER(X, row)                                                                                \
+    X(row, node, ZERO) X(row, device, ZERO) X(row, metric, ZERO) X(row, unit, ZERO) X(row, operations, ZERO)         \
+    X(row, sum, ZERO) X(row, least, ZERO) X(row, most, ZERO)
 /* One accumulator: (calling context, lane). For an operation `node` is its OP
  * leaf and `lane` its queue; for an API call `node` is its API node, lane 0,
  * and the time is host time in the call. For samples of the CPU side `node` is
@@ -660,6 +671,7 @@ static_assert(sizeof(struct sonde_row_bits) == 56, "format");
 static_assert(sizeof(struct sonde_row_type) == 8, "format");
 static_assert(sizeof(struct sonde_row_guess) == 120, "format");
 static_assert(sizeof(struct sonde_row_remote) == 40, "format");
+static_assert(sizeof(struct sonde_row_counter) == 48, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
 static_assert(sizeof(struct sonde_row_clock) == 32, "format");

@@ -8,29 +8,7 @@
 #include <stdio.h>
 
 #include "base/kinds.h"
-
-/* ---- text ---------------------------------------------------------------------------------- */
-
-/* A label's value: UTF-8, on one line, with quotes and backslashes escaped. */
-static void add_value(struct sonde_text *out, const char *value)
-{
-    struct sonde_text clean = {0};
-    sonde_text_add_clean(&clean, value);
-    out->failed |= clean.failed;
-    for (const char *c = sonde_text_get(&clean); *c; c++) {
-        if (*c == '"' || *c == '\\')
-            sonde_text_add(out, "\\");
-        sonde_text_add_bytes(out, c, 1);
-    }
-    sonde_text_fini(&clean);
-}
-
-static void add_label(struct sonde_text *out, const char *separator, const char *name, const char *value)
-{
-    sonde_text_format(out, "%s%s=\"", separator, name);
-    add_value(out, value);
-    sonde_text_add(out, "\"");
-}
+#include "metrics_text.h"
 
 struct page {
     struct sonde_text *out;
@@ -38,37 +16,27 @@ struct page {
     enum sonde_metrics_form form;
 };
 
-static void add_family(const struct page *page, const char *name, const char *type, const char *unit, const char *help)
-{
-    const bool classic = page->form == SONDE_METRICS_CLASSIC;
-    const char *end = classic && *type == 'c' ? "_total" : "";
-    sonde_text_format(page->out, "# TYPE %s%s %s\n", name, end, type);
-    if (unit && !classic)
-        sonde_text_format(page->out, "# UNIT %s %s\n", name, unit);
-    sonde_text_format(page->out, "# HELP %s%s %s\n", name, end, help);
-}
-
 static void add_program(struct sonde_text *out, const char *metric, const struct sonde_watch_process *p)
 {
     char number[16];
     sonde_text_add(out, metric);
-    add_label(out, "{", "process", p->name);
+    sonde__metrics_label(out, "{", "process", p->name);
     snprintf(number, sizeof number, "%u", p->pid);
-    add_label(out, ",", "pid", number);
-    add_label(out, ",", "program", p->program);
+    sonde__metrics_label(out, ",", "pid", number);
+    sonde__metrics_label(out, ",", "program", p->program);
     if (p->rank < 0)
         return;
     snprintf(number, sizeof number, "%d", p->rank);
-    add_label(out, ",", "rank", number);
+    sonde__metrics_label(out, ",", "rank", number);
 }
 
 static void add_device(struct sonde_text *out, const struct sonde_watch_process *p, uint32_t device)
 {
     char number[16];
     snprintf(number, sizeof number, "%u", device);
-    add_label(out, ",", "device", number);
-    add_label(out, ",", "device_name", p->devices[device].name);
-    add_label(out, ",", "runtime", p->devices[device].runtime);
+    sonde__metrics_label(out, ",", "device", number);
+    sonde__metrics_label(out, ",", "device_name", p->devices[device].name);
+    sonde__metrics_label(out, ",", "runtime", p->devices[device].runtime);
 }
 
 static void add_count(struct sonde_text *out, uint64_t count)
@@ -102,7 +70,7 @@ static void add_rows(const struct page *page, const struct of_rows *family)
     struct sonde_text *out = page->out;
     char metric[64];
     snprintf(metric, sizeof metric, "%s_total", family->name);
-    add_family(page, family->name, "counter", family->unit, family->help);
+    sonde__metrics_family(page->out, page->form, family->name, "counter", family->unit, family->help);
     for (size_t i = 0; i < watch->process_count; i++)
         for (size_t k = 0; k < watch->processes[i].row_count; k++) {
             const struct sonde_watch_process *p = &watch->processes[i];
@@ -110,8 +78,8 @@ static void add_rows(const struct page *page, const struct of_rows *family)
             const uint64_t value = *(const uint64_t *)((const char *)&row->now + family->offset);
             add_program(out, metric, p);
             add_device(out, p, row->device);
-            add_label(out, ",", "kind", sonde_op_kind_name(row->kind));
-            add_label(out, ",", "kernel", row->name);
+            sonde__metrics_label(out, ",", "kind", sonde_op_kind_name(row->kind));
+            sonde__metrics_label(out, ",", "kernel", row->name);
             if (family->offset == offsetof(struct sonde_watch_figures, total_ns))
                 add_seconds(out, value);
             else
@@ -139,7 +107,7 @@ static void add_devices(const struct page *page, const struct of_devices *family
     struct sonde_text *out = page->out;
     char metric[64];
     snprintf(metric, sizeof metric, "%s%s", family->name, *family->type == 'c' ? "_total" : "");
-    add_family(page, family->name, family->type, family->unit, family->help);
+    sonde__metrics_family(page->out, page->form, family->name, family->type, family->unit, family->help);
     for (size_t i = 0; i < watch->process_count; i++)
         for (size_t k = 0; k < watch->processes[i].device_count; k++) {
             const uint64_t value = *(const uint64_t *)((const char *)&watch->processes[i].devices[k] + family->offset);
@@ -170,7 +138,7 @@ static void add_programs(const struct page *page, const struct of_programs *fami
     struct sonde_text *out = page->out;
     char metric[64];
     snprintf(metric, sizeof metric, "%s_total", family->name);
-    add_family(page, family->name, "counter", family->unit, family->help);
+    sonde__metrics_family(page->out, page->form, family->name, "counter", family->unit, family->help);
     for (size_t i = 0; i < watch->process_count; i++) {
         const uint64_t value = *(const uint64_t *)((const char *)&watch->processes[i] + family->offset);
         add_program(out, metric, &watch->processes[i]);
@@ -185,12 +153,12 @@ static void add_lives(const struct page *page)
 {
     const struct sonde_watch *watch = page->watch;
     struct sonde_text *out = page->out;
-    add_family(page, "sonde_agent_running", "gauge", NULL, "1: the program runs; 0: it has ended, and these are its last figures.");
+    sonde__metrics_family(page->out, page->form, "sonde_agent_running", "gauge", NULL, "1: the program runs; 0: it has ended, and these are its last figures.");
     for (size_t i = 0; i < watch->process_count; i++) {
         add_program(out, "sonde_agent_running", &watch->processes[i]);
         add_count(out, watch->processes[i].state == SONDE_WATCH_RUNNING);
     }
-    add_family(page, "sonde_agent_start_time_seconds", "gauge", "seconds", "When it was first seen to use a device, since 1970.");
+    sonde__metrics_family(page->out, page->form, "sonde_agent_start_time_seconds", "gauge", "seconds", "When it was first seen to use a device, since 1970.");
     for (size_t i = 0; i < watch->process_count; i++) {
         add_program(out, "sonde_agent_start_time_seconds", &watch->processes[i]);
         sonde_text_format(out, "} %.3f\n", watch->processes[i].start_s);
@@ -201,13 +169,13 @@ static void add_own(const struct page *page, const struct sonde_openmetrics_own 
 {
     const struct sonde_watch *watch = page->watch;
     struct sonde_text *out = page->out;
-    add_family(page, "sonde_monitor_looks", "counter", NULL, "Looks at all programs.");
+    sonde__metrics_family(page->out, page->form, "sonde_monitor_looks", "counter", NULL, "Looks at all programs.");
     sonde_text_format(out, "sonde_monitor_looks_total %llu\n", (unsigned long long)watch->looks);
-    add_family(page, "sonde_monitor_unread_programs", "counter", NULL, "Programs that could not be read, at all looks together.");
+    sonde__metrics_family(page->out, page->form, "sonde_monitor_unread_programs", "counter", NULL, "Programs that could not be read, at all looks together.");
     sonde_text_format(out, "sonde_monitor_unread_programs_total %llu\n", (unsigned long long)watch->unread);
-    add_family(page, "sonde_monitor_look_seconds", "counter", "seconds", "Time that looks took.");
+    sonde__metrics_family(page->out, page->form, "sonde_monitor_look_seconds", "counter", "seconds", "Time that looks took.");
     sonde_text_format(out, "sonde_monitor_look_seconds_total %.6f\n", own->look_s);
-    add_family(page, "sonde_monitor_cpu_seconds", "counter", "seconds", "CPU time of the monitor.");
+    sonde__metrics_family(page->out, page->form, "sonde_monitor_cpu_seconds", "counter", "seconds", "CPU time of the monitor.");
     sonde_text_format(out, "sonde_monitor_cpu_seconds_total %.6f\n", own->cpu_s);
 }
 

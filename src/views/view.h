@@ -36,6 +36,7 @@ struct sonde_view {
     X(summary)            \
     X(profile)            \
     X(kernels)            \
+    X(counters)           \
     X(copies)             \
     X(api)                \
     X(statistics)         \

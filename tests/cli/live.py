@@ -11,7 +11,8 @@ import struct
 SEGMENT = 65536
 ROOM = SEGMENT - 64
 TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE HISTOGRAM CLOCK NOTE OP CALL "
-          "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT PAUSE SLEEP VALUE ACCESS DUPLICATE FLOW BITS TYPE GUESS REMOTE").split()
+          "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT PAUSE SLEEP VALUE ACCESS DUPLICATE FLOW "
+          "BITS TYPE GUESS REMOTE COUNTER").split()
 KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
          "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
          "release peer_copy host_copy graph").split()
@@ -36,7 +37,7 @@ ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<III
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
         "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII", "VALUE": "<IIHHI10Q", "ACCESS": "<5IHBB11Q", "DUPLICATE": "<4I2Q", "FLOW": "<4I2Q",
-        "REMOTE": "<5I4BIIQ"}
+        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d"}
 
 
 class Process:
@@ -185,6 +186,11 @@ class Process:
     def looked_at(self, node, count, missed=0):
         """Of a kernel so many launches were looked at, or were not."""
         self.add("REMOTE", node, 0, 0, 0, 0, 0, 0, missed, 0 if missed else 1, 0, 0, count)
+
+    def counter(self, node, device, metric, unit, values):
+        """What a counter was for operations; metric "": these have none."""
+        self.add("COUNTER", node, device, self.string(metric) if metric else 0, self.string(unit) if unit else 0, len(values),
+                 sum(values), min(values), max(values))
 
     def note(self, text):
         self.add("NOTE", self.start_ns, text.encode())

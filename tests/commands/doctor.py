@@ -36,6 +36,28 @@ class Doctor(InFolder):
         subprocess.run(["cc", "-shared", "-fPIC", "-o", "driver.so", "driver.c"], check=True)
         return self.vendor(self.folder + "/driver.so")
 
+    def test_counters(self):
+        """From CUPTI's own tables; without CUPTI there is nothing to list."""
+        r = run("doctor", "--counters", "--chip", "GH100", "--json")
+        if r.returncode and "no libcupti.so found" in r.stderr:
+            self.skipTest(r.stderr.strip())
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        answer = json.loads(r.stdout)
+        metrics = {m["name"]: m for m in answer["metrics"]}
+        self.assertEqual([s["name"] for s in answer["sets"]], ["default", "memory", "compute", "nvlink", "pcie"])
+        for of in answer["sets"]:
+            self.assertEqual(of["passes"], 1, of)
+            self.assertLessEqual({name.split(".")[0] for name in of["metrics"].split(",")}, set(metrics))
+        self.assertEqual(metrics["dram__bytes_read"]["unit"], "byte")
+        self.assertIn("dram__bytes_read", run("doctor", "--counters", "--chip", "GH100").stdout)
+        wrong = run("doctor", "--counters", "--chip", "XX100")
+        self.assertEqual(wrong.returncode, 1)
+        self.assertRegex(wrong.stderr, r"\Asonde: CUPTI does not know the chip XX100; it knows [^\n]*GH100[^\n]*\n\Z")
+        self.assertEqual(run("doctor", "--chip", "GH100").returncode, 2)
+        none = run("doctor", "--counters", env=dict(os.environ, SONDE_CUPTI="/nonexistent"))
+        self.assertEqual(none.returncode, 1)
+        self.assertRegex(none.stderr, r"\Asonde: no libcupti.so found; [^\n]*\n\Z")
+
     def test_verdict(self):
         status, answer = doctor()
         self.assertEqual(status, 0 if answer["records_opencl"] else 1)

@@ -345,6 +345,32 @@ def check_batch(m):
     yield "one call of the batch", sum(n for c, n in calls.items() if c and "Batch" in c) == 1, str(calls)[:200]
 
 
+# ---- counters -------------------------------------------------------------------------------------------
+
+COUNTED = {("vadd", "big"): (3, 1 << 24), ("vadd", "small"): (5, 1 << 18), ("scale", "streams"): (6, 1 << 18), ("scale", "threads"): (40, 1 << 16)}
+
+
+def check_counters(m):
+    """Warps follow from the launches, threads' instructions from warps, bytes from the arrays; instructions of a warp are the code's."""
+    found = m.view("counters")
+    lines = {marked_line(source("counters"), name): (kernel, name) for kernel, name in [*COUNTED, ("bfs", "bfs")]}
+    rows = {}
+    for row in found["contexts"]:
+        place = next((lines[f["line"]] for f in row["frames"] if f["line"] in lines), None)
+        rows[place, row["metric"]] = row
+    for place, (launches, threads) in COUNTED.items():
+        warps, insts, thread_insts = (rows.get((place, f"smsp__{what}.sum"), {}) for what in ("warps_launched", "inst_executed", "thread_inst_executed"))
+        yield equal(f"{place}: launches", warps.get("operations"), launches)
+        yield equal(f"{place}: warps of each", (warps.get("least"), warps.get("most")), (threads // 32, threads // 32))
+        yield equal(f"{place}: instructions of each warp", insts.get("total", 0) % (launches * threads // 32), 0)
+        yield equal(f"{place}: instructions of threads", thread_insts.get("total"), 32 * insts.get("total", 0))
+    moved = {what: rows.get((("vadd", "big"), f"dram__bytes_{what}.sum"), {}).get("mean") for what in ("read", "write")}
+    yield within("bytes that a vector add reads", 2 * 4 * (1 << 24), moved["read"], 1.02 * 2 * 4 * (1 << 24))
+    yield within("bytes that it writes, less what stays in the cache", .5 * 4 * (1 << 24), moved["write"], 1.3 * 4 * (1 << 24))
+    yield equal("steps of the search", rows.get((("bfs", "bfs"), "smsp__warps_launched.sum"), {}).get("operations"), int(m.truth["bfs_steps"]))
+    yield equal("launches that were not measured", found["missed"], 0)
+
+
 # ---- graphs ---------------------------------------------------------------------------------------------
 
 
@@ -901,6 +927,7 @@ CASES = [
     Case("remote", ["{bin}/remote"], checks=[check_remote], options=["--comm"], gpus=2),
     Case("ipc", ["{bin}/ipc"], checks=[check_ipc], options=["--comm"], gpus=2),
     Case("remote-some", ["{bin}/remote"], checks=[check_remote_of], options=["--comm=kernels", "--kernel", "once", "--comm-sample", "1"], gpus=2),
+    Case("counters", ["{bin}/counters"], checks=[check_counters], options=["--counters", "default"]),
     Case("think", ["{bin}/think"], {"work": 20}, {"fill": (1, 4), "read": (1, 4)}, [known.check_thinking, known.check_one_lane]),
     Case("graphs", ["{bin}/graphs"], checks=[check_graphs], **GRAPHS),
     Case("graphs-whole", ["{bin}/graphs"], {}, {"fill": (1, 4096), "read": (2, 8)}, [

@@ -250,7 +250,8 @@ class Figures(cli.Case):
             os.chmod(self.announced, 0o700)
 
     def test_nothing_is_announced(self):
-        self.assertEqual(top(self.announced), {"interval_ns": 100000000, "processes": [], "devices": [], "kernels": []})
+        self.assertEqual(top(self.announced), {"interval_ns": 100000000, "processes": [], "devices": [], "kernels": [],
+                                               "gpus": [], "gpu_processes": []})
         self.assertIn("sonde record --light", self.ok("top", "--once", "--interval", "10ms", "--folder", self.announced).out)
         with Monitor(self.announced) as monitor:
             self.assertNotIn("sonde_agent_operations_total", samples(monitor.looked()))

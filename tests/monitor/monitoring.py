@@ -46,9 +46,9 @@ def until(holds, what):
 class Monitor:
     """A `sonde monitor` that runs; with `with`, to its end."""
 
-    def __init__(self, folder, *args, listen="127.0.0.1:0", interval="50ms"):
+    def __init__(self, folder, *args, listen="127.0.0.1:0", interval="50ms", env={}):
         self.process = subprocess.Popen([cli.SONDE, "monitor", "--listen", listen, "--interval", interval, "--folder", folder, *args],
-                                        env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                        env=environment(**env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         ready = select.select([self.process.stdout], [], [], LIMIT)[0]
         self.line = self.process.stdout.readline() if ready else ""
         if not ADDRESS.match(self.line):

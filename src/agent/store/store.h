@@ -4,6 +4,7 @@
  *     objects.c   data objects and their uses
  *     values.c    what operations did to the values of objects
  *     remote.c    accesses of kernels to memory of other devices and of the host
+ *     counters.c  counters of the hardware, by operation
  *     take.c      one finding, into profile, busy time, ledger and trace
  *     profile.c   accumulators per calling context and lane
  *     busy.c      how long devices were busy
@@ -51,6 +52,7 @@ void sonde__objects_used(uint64_t enter_ns, const uint32_t *objects, uint32_t co
 
 void sonde__values_init(void); /* when the agent starts */
 void sonde__remote_init(void); /* remote.c: the same */
+void sonde__counters_init(void); /* counters.c: the same */
 
 /* ---- available.c --------------------------------------------------------------------------- */
 

@@ -158,7 +158,7 @@ static struct name *name_new(const char *text)
         return NULL;
     n->length = (uint32_t)length;
     memcpy(n->text, text, length + 1);
-    n->ours = sonde__cuda_is_own(text);
+    n->ours = sonde__cuda_is_own(text) || (sonde__cuda_counting && strcmp(text, "WaitNs") == 0); /* the range profiler's */
     n->id = sonde_string(text, sonde__cuda_plain_name(text));
     sonde__shared_map_put(&names, (uintptr_t)text, (uintptr_t)n);
     return n;
@@ -217,6 +217,8 @@ static enum sonde_poll result_of(uint64_t start, uint64_t end)
 {
     if (start && end)
         return SONDE_POLL_DONE;
+    if (sonde__cuda_counting && !sonde__cuda_broken())
+        return SONDE_POLL_NO_TIMES; /* measured kernels have none, and ended before their launch did */
     return sonde__cuda_broken() ? SONDE_POLL_FAILED : (reading.forced ? SONDE_POLL_PENDING : SONDE_POLL_NO_TIMES);
 }
 
@@ -524,6 +526,7 @@ void sonde__cuda_collect(enum sonde_collect how)
     sonde__cuda_quiet(true);
     if (how != SONDE_COLLECT_TURN) {
         const uint64_t patience_ns = how == SONDE_COLLECT_DYING ? DYING_NS : PATIENCE_NS;
+        sonde__cuda_counters_last();
         sonde__cuda_flush_last(patience_ns);
         flush(patience_ns);
     } else {

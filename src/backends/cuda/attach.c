@@ -215,6 +215,15 @@ static void begin_values(void)
         note("values are not looked at", why);
 }
 
+static void begin_counters(void)
+{
+    char room[300];
+    const char *list = getenv("SONDE_COUNTERS");
+    const char *why = list && *list ? sonde__cuda_counters_begin(list, env_number("SONDE_REPLAY"), room, sizeof room) : NULL;
+    if (why)
+        note("counters are not measured", why);
+}
+
 /* The Sanitizer's library in CUPTI's place. Without patches operations are recorded nevertheless. */
 static void attach_sanitizer(void)
 {
@@ -262,6 +271,7 @@ static void attach(void)
     }
     sonde__cuda_read_driver();
     begin_values();
+    begin_counters();
     atomic_store(&sonde__cuda_on, true);
     captures_range = env_is("SONDE_CAPTURE", "cuda");
     enable_calls(subscribed);

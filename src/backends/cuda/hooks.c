@@ -392,6 +392,24 @@ static void end_around(const CUpti_CallbackData *cd)
     here.around = NULL;
 }
 
+/* With --counters: around the driver's own call. */
+static void begin_counting(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
+{
+    const struct follow *f = follow(domain, id);
+    if (f->what == SONDE_CUDA_LAUNCH)
+        sonde__cuda_counters_before(f->what, cd, sonde__cuda_captures(sonde__cuda_launch(id, (void *)(uintptr_t)cd->functionParams).stream, f->own_default),
+                                    here.begun ? &here.call : NULL);
+    else if (f->what == SONDE_CUDA_LAUNCH_MANY || f->what == SONDE_CUDA_GRAPH)
+        sonde__cuda_counters_before(f->what, cd, false, NULL);
+}
+
+static void end_counting(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
+{
+    const enum sonde_cuda_what what = follow(domain, id)->what;
+    if (what == SONDE_CUDA_LAUNCH || what == SONDE_CUDA_LAUNCH_MANY || what == SONDE_CUDA_GRAPH)
+        sonde__cuda_counters_after(cd->functionReturnValue && *(const CUresult *)cd->functionReturnValue == CUDA_SUCCESS);
+}
+
 static void waits_for(uint64_t waiter, uint64_t op, uint32_t lane, uint32_t device)
 {
     if (op || lane || device)
@@ -513,7 +531,11 @@ __attribute__((hot)) void CUPTIAPI sonde__cuda_callback(void *user, CUpti_Callba
         enter(domain, id, cd);
         if (__builtin_expect(sonde__cuda_twins.on, 0))
             begin_around(domain, id, cd);
+        if (__builtin_expect(sonde__cuda_counting, 0))
+            begin_counting(domain, id, cd);
     } else {
+        if (__builtin_expect(sonde__cuda_counting, 0))
+            end_counting(domain, id, cd);
         end_around(cd);
         leave(domain, id, cd);
     }

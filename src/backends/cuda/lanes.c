@@ -173,6 +173,7 @@ void sonde__cuda_context_destroyed(CUcontext context)
     if (sonde__cupti.cuptiGetContextId(context, &uid) != CUPTI_SUCCESS)
         return;
     sonde__cuda_values_context_gone(uid);
+    sonde__cuda_counters_context_gone(context);
     sonde__shared_map_sweep(&handles, of_context, &uid);
     sonde__shared_map_sweep(&apart, of_context, &uid);
     sonde__cuda_capture_context_gone(uid);

@@ -9,6 +9,7 @@
  * code.c has instrumented copies of kernels, areas.c what they found, execs.c what graphs write, coarse.c compares, duplicates.c has
  * objects that are alike, hostcopies.c has room on the host, places.c knows what each context has for that;
  * sanitizer.c is the Compute Sanitizer engine, where patches.c has what each access finds kept;
+ * counters.c has the hardware count what each launch does (--counters);
  * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic.
  *
  * Who runs what: hooks and resource callbacks in any thread of the program,
@@ -129,6 +130,17 @@ void sonde__cuda_outermost_names(void);
 /* Of the keys given to the first submissions: was this one among them? `full`: enough of them are known. */
 bool sonde__cuda_any_key(void);
 bool sonde__cuda_key_known(uint64_t key, bool *full);
+
+/* ---- counters (counters.c) -------------------------------------------------------- */
+
+extern bool sonde__cuda_counting; /* --counters; set before the first callback */
+/* A list of sets and metrics, with commas; `replay`: kernels may run several times. NULL, or why not (static or in `room`). */
+const char *sonde__cuda_counters_begin(const char *list, bool replay, char *room, size_t size);
+/* Around a launch, in its thread: others wait meanwhile. `call`: NULL: it is not recorded. */
+void sonde__cuda_counters_before(enum sonde_cuda_what what, const CUpti_CallbackData *cd, bool captured, const struct sonde_call *call);
+void sonde__cuda_counters_after(bool success);
+void sonde__cuda_counters_context_gone(CUcontext context);
+void sonde__cuda_counters_last(void); /* the monitor's: what has not been read */
 
 /* ---- activity (activity.c) ------------------------------------------------------ */
 

@@ -30,7 +30,10 @@ enum {
     LITTLE_SPACE = 200 * 1000 * 1000,
 };
 
-struct doctor_options { int json, probe, color; };
+struct doctor_options {
+    int json, probe, color, counters;
+    const char *chip;
+};
 
 const char *const doctor_work_names[] = {"opencl", "opencl-work", "cuda", "cuda-work", NULL};
 static const struct doctor_options defaults = {.probe = DOCTOR_NO_PROBE};
@@ -39,6 +42,10 @@ static const struct doctor_options defaults = {.probe = DOCTOR_NO_PROBE};
 /* clang-format off */
 static const struct sonde_option options[] = {
     {.name = "json", .type = SONDE_OPTION_FLAG, .offset = AT(json), .help = "print one JSON object"},
+    {.name = "counters", .type = SONDE_OPTION_FLAG, .offset = AT(counters),
+     .help = "instead, list the sets and metrics of `sonde record --counters` that the first CUDA device has, with units and descriptions"},
+    {.name = "chip", .type = SONDE_OPTION_STRING, .argument = "NAME", .offset = AT(chip),
+     .help = "--counters: of this kind of device (GH100, GA100 ...), which need not be here"},
     {.name = "color", .type = SONDE_OPTION_CHOICE, .argument = "WHEN", .choices = sonde_color_names, .offset = AT(color),
      .help = "auto: on a terminal, unless NO_COLOR is set (the default); always; or never"},
     {.name = "probe", .type = SONDE_OPTION_CHOICE, .argument = "WORK", .offset = AT(probe), .choices = doctor_work_names,
@@ -435,6 +442,12 @@ static int run(const void *values, int argc, char **argv)
     const struct doctor_options *o = values;
     if (o->probe != DOCTOR_NO_PROBE)
         return doctor_probe((enum doctor_work)o->probe);
+    if (o->chip && !o->counters) {
+        sonde_say("--chip is for --counters");
+        return SONDE_EXIT_USAGE;
+    }
+    if (o->counters)
+        return doctor_counters(o->chip, o->json);
 
     struct doctor d = {.checks = json_array()};
     struct record_paths *paths = calloc(1, sizeof *paths);

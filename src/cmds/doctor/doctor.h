@@ -36,6 +36,11 @@ const char *doctor_text(const json_t *object, const char *key); /* "?" when ther
 /* For OpenCL runtimes without LLVM bitcode of their own. */
 void doctor_check_compilers(struct doctor *d);
 
+/* ---- counters (counters.c) ------------------------------------------------------ */
+
+/* Prints what record --counters can count on `chip`; NULL: on the first device. Returns the exit status, after a message. */
+int doctor_counters(const char *chip, bool json);
+
 /* ---- NVIDIA (nvidia.c) ------------------------------------------------------ */
 
 void doctor_check_nvidia(struct doctor *d, const json_t *answer);

@@ -37,7 +37,8 @@ const struct sonde_command sonde_command_monitor = {
     .usage = "[OPTION...]",
     .description = "Looks at the programs that were started with `sonde record --light`, again and again, and serves their operations, busy "
                    "time and bytes by process, device and kernel as OpenMetrics, for Prometheus and what reads its format, until Ctrl-C, "
-                   "SIGTERM or SIGHUP.",
+                   "SIGTERM or SIGHUP. NVIDIA devices are served too, whoever uses them: power, temperature, clocks, memory, links and errors "
+                   "from NVML, and how their units are used from GPM.",
     .notes = "Programs are not stopped and not asked: each keeps its sums in memory that it shares. They may start and end at any time, and "
              "the monitor too. An ended program keeps its last figures for five minutes.",
     .options = options_table,

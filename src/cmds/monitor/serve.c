@@ -11,15 +11,19 @@
 #include "cmds/command.h"
 #include "cmds/stop.h"
 #include "monitor/announced.h"
+#include "monitor/gpu_metrics.h"
+#include "monitor/gpus.h"
 #include "monitor/openmetrics.h"
 #include "monitor/watch.h"
 
 struct monitor {
     pthread_mutex_t lock; /* over all of it: the server's thread reads what the first one changes */
     struct sonde_watch *watch;
+    struct sonde_gpus *gpus;
     struct sonde_openmetrics_own own;
     double swept_s; /* when the folder was swept last */
     char said[1024]; /* the last message about programs that could not be read */
+    bool told;       /* that there are no devices to watch */
 };
 
 static double seconds(clockid_t id)
@@ -34,6 +38,7 @@ static void write_metrics(void *user, enum sonde_metrics_form form, struct sonde
     struct monitor *m = user;
     pthread_mutex_lock(&m->lock);
     m->own.cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    sonde_gpu_metrics_write(m->gpus, form, out);
     sonde_openmetrics_write(m->watch, &m->own, form, out);
     pthread_mutex_unlock(&m->lock);
 }
@@ -47,18 +52,35 @@ static void say_unread(struct monitor *m)
     sonde_say("%s", m->said);
 }
 
+/* What became of devices, each line once. */
+static void say_devices(struct monitor *m)
+{
+    char *notes = m->gpus->notes.bytes, *rest = NULL;
+    if (*m->gpus->why && !m->told)
+        sonde_say("no NVIDIA device is watched: %s", m->gpus->why);
+    m->told = *m->gpus->why;
+    for (char *line = notes ? strtok_r(notes, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+        sonde_say("%s", line);
+    sonde_text_fini(&m->gpus->notes);
+}
+
 static void look(struct monitor *m)
 {
     struct sonde_diag diag = {0};
     const double begin = seconds(CLOCK_MONOTONIC);
+    sonde_gpus_read(m->gpus);
     pthread_mutex_lock(&m->lock);
-    const int code = sonde_watch_look(m->watch, &diag);
+    const int shown = sonde_gpus_show(m->gpus);
+    int code = sonde_watch_look(m->watch, &diag);
+    if (shown && !code)
+        code = sonde_diag_set(&diag, shown, "the devices", "cannot look at");
     m->own.look_s += seconds(CLOCK_MONOTONIC) - begin;
     pthread_mutex_unlock(&m->lock);
     if (begin - m->swept_s >= 1) {
         m->swept_s = begin;
         sonde_announced_sweep(m->watch->folder);
     }
+    say_devices(m);
     say_unread(m);
     if (code && strcmp(m->said, diag.where) != 0) { /* once, not at each look */
         snprintf(m->said, sizeof m->said, "%s", diag.where);
@@ -90,7 +112,7 @@ int monitor_serve(const struct monitor_options *options)
     struct sonde_stop stop;
     char folder[PATH_MAX];
     int code = sonde_announced_folder(options->folder, folder, &diag);
-    if (!code && !(m.watch = sonde_watch_create(folder)))
+    if (!code && (!(m.watch = sonde_watch_create(folder)) || !(m.gpus = sonde_gpus_create())))
         code = sonde_diag_set(&diag, SONDE_ENOMEM, NULL, "cannot serve");
     if (!code)
         code = sonde_stop_begin(&stop, &diag);
@@ -103,5 +125,6 @@ int monitor_serve(const struct monitor_options *options)
         monitor_server_stop(server);
     }
     sonde_watch_destroy(m.watch);
+    sonde_gpus_destroy(m.gpus);
     return code ? sonde_say_diag(&diag) : SONDE_EXIT_OK;
 }

@@ -94,6 +94,8 @@ static json_t *options_object(const struct record_options *o)
     set_number(object, "cpu_hz", (uint64_t)o->cpu_hz);
     set(object, "values", json_string(record_values_names[o->values]));
     set(object, "comm", json_string(record_comm_names[o->comm]));
+    if (o->counters)
+        set(object, "counters", json_string(o->counters));
     if (o->comm_sample)
         set(object, "comm_sample", json_string(o->comm_sample));
     if (o->engine)

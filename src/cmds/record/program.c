@@ -280,6 +280,9 @@ char **record_environment(const struct record_options *o, const struct record_pa
     put_number(&e, "SONDE_STREAMS_PER_THREAD", (uint64_t)o->streams_per_thread);
     put_number(&e, "SONDE_CPU", o->mode == RECORD_LIGHT ? 0 : (uint64_t)o->cpu_hz);
     put_number(&e, "SONDE_VALUES", o->comm ? (uint64_t)SONDE_VALUES_REMOTE : (uint64_t)o->values);
+    if (o->counters)
+        put(&e, "SONDE_COUNTERS", o->counters);
+    put_number(&e, "SONDE_REPLAY", (uint64_t)o->replay);
     if (o->engine)
         put(&e, "SONDE_VALUES_ENGINE", record_engine_names[o->engine]);
     put_number(&e, "SONDE_VALUES_MEMORY", o->values_bytes);

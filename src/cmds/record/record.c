@@ -56,6 +56,13 @@ static const struct sonde_option options[] = {
              "of other devices and of the host (kernels, all; all is the default of --comm)"},
     {.name = "comm-sample", .type = SONDE_OPTION_STRING, .argument = "N[/M]", .offset = AT(comm_sample),
      .help = "--comm: of each kernel, by calling context and launch size, only the first N launches, or the first N of each M (default: all)"},
+    {.name = "counters", .type = SONDE_OPTION_STRING, .argument = "LIST", .offset = AT(counters),
+     .help = "what the hardware counts for each launch of a CUDA kernel, for `sonde report DIR counters`: sets (default, memory, compute, nvlink, "
+             "pcie) and metrics of CUPTI, separated by commas. Kernels then run one after the other, each takes milliseconds more, and has no "
+             "device times"},
+    {.name = "replay", .type = SONDE_OPTION_FLAG, .offset = AT(replay),
+     .help = "--counters: metrics that the hardware cannot count at once are allowed; each kernel is then run again with what it had read and written "
+             "put back, as often as it takes"},
     {.name = "kernel", .type = SONDE_OPTION_STRING, .argument = "PATTERN", .offset = AT(values_kernel),
      .help = "--values, --comm: only kernels whose names in the code match; one or more shell patterns, separated by commas (read_*,*gemm*)"},
     {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(output),
@@ -268,6 +275,12 @@ static bool check_looks(struct record_options *o)
         sonde_say("--comm=%s and --values each put code of their own into kernels: record twice", record_comm_names[o->comm]);
     else if (o->comm_sample && !o->comm)
         sonde_say("--comm-sample is for --comm=kernels and --comm=all");
+    else if (o->counters && (o->comm || o->values))
+        sonde_say("--counters and --%s each take hold of kernels: record twice", o->comm ? "comm" : "values");
+    else if (o->counters && (!*o->counters || strlen(o->counters) >= RECORD_COUNTERS_MAX))
+        sonde_say("--counters takes sets and metrics, %d characters at most", RECORD_COUNTERS_MAX - 1);
+    else if (o->replay && !o->counters)
+        sonde_say("--replay is for --counters");
     else if (!o->values && o->values_sample)
         sonde_say("--values-sample is for --values");
     else if (!o->values && !o->comm && o->values_kernel)
@@ -299,10 +312,12 @@ static int run(const void *values, int argc, char **argv)
         return SONDE_EXIT_USAGE;
     if (!o->memory_bytes)
         given.memory_bytes = o->mode == RECORD_LIGHT ? 16u << 20 : 256u << 20;
-    if (o->mode == RECORD_LIGHT && (o->calibrate || o->values || o->comm || o->force)) {
-        sonde_say("--light goes without %s", o->calibrate ? "--calibrate" : o->values ? "--values"
-                                                                        : o->comm     ? "--comm"
-                                                                                      : "--force");
+    if (o->mode == RECORD_LIGHT && (o->calibrate || o->values || o->comm || o->counters || o->force)) {
+        sonde_say("--light goes without %s", o->calibrate  ? "--calibrate"
+                                             : o->values   ? "--values"
+                                             : o->comm     ? "--comm"
+                                             : o->counters ? "--counters"
+                                                           : "--force");
         return SONDE_EXIT_USAGE;
     }
     struct record_paths *paths = calloc(1, sizeof *paths);

@@ -35,6 +35,7 @@ enum {
 };
 
 enum { RECORD_KERNEL_MAX = 512 }; /* as the agent has it */
+enum { RECORD_COUNTERS_MAX = 1024 };
 #define RECORD_HOST_QUARTER UINT64_MAX
 
 struct record_options {
@@ -50,6 +51,8 @@ struct record_options {
     int values;                         /* index into record_values_names */
     int comm;                           /* index into record_comm_names */
     const char *comm_sample;            /* "N" or "N/M"; NULL: all */
+    const char *counters;               /* sets and metrics, separated by commas; NULL: none */
+    int replay;
     int engine;                         /* index into record_engine_names */
     const char *values_sample;          /* "N" or "N/M"; NULL: all */
     uint64_t values_first, values_of;   /* this, or comm_sample, as numbers */

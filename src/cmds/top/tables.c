@@ -64,6 +64,8 @@ static const struct sonde_view_column top_columns[] = {
     {"processes", NULL, SONDE_CELL_LIST, 0, 0, "programs", .of = &processes},
     {"devices", NULL, SONDE_CELL_LIST, 0, 0, "devices of each", .of = &devices},
     {"kernels", NULL, SONDE_CELL_LIST, 0, 0, "their operations, most time first", .of = &kernels},
+    {"gpus", NULL, SONDE_CELL_LIST, 0, 0, "devices of the machine, as the driver sees them", .of = &top_gpus},
+    {"gpu_processes", NULL, SONDE_CELL_LIST, 0, 0, "processes that the driver knows on them", .of = &top_gpu_processes},
 };
 static const struct sonde_view_columns top_table = SONDE_VIEW_COLUMNS("top", top_columns);
 const struct sonde_view top_view = {.name = "top", .single = true};
@@ -211,16 +213,22 @@ void top_fill(const struct top *top, struct sonde_view_data *data)
     struct sonde_view_table *root = data->root = sonde_view_table(data, &top_table);
     sonde_cell_int(root, true, top->interval_ns);
     struct sonde_view_table *programs = sonde_cell_list(root), *used = sonde_cell_list(root), *ran = sonde_cell_list(root);
+    struct sonde_view_table *gpus = sonde_cell_list(root), *on_gpus = sonde_cell_list(root);
     for (size_t i = 0; i < watch->process_count; i++) {
         process_row(programs, &watch->processes[i]);
         for (size_t k = 0; k < watch->processes[i].device_count; k++)
             device_row(used, top, &watch->processes[i], k);
     }
     kernel_rows(data, ran, watch, top->all ? SIZE_MAX : KERNELS_MOST);
+    top_fill_gpus(top->gpus, gpus, on_gpus);
+    if (top->gpus->count) {
+        sonde_view_show(data, gpus, false);
+        sonde_view_show(data, on_gpus, true);
+    }
     if (!watch->process_count)
-        sonde_view_say(data, false, "No program is announced in %s: start one with sonde record --light.", watch->folder);
+        sonde_view_say(data, top->gpus->count, "No program is announced in %s: start one with sonde record --light.", watch->folder);
     else {
-        sonde_view_show(data, used, false);
+        sonde_view_show(data, used, top->gpus->count);
         sonde_view_show(data, ran, true);
         sonde_view_show(data, programs, true);
     }

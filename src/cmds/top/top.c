@@ -45,6 +45,9 @@ static void remember(struct top *top)
 
 static int look(struct top *top, struct sonde_diag *diag)
 {
+    sonde_gpus_read(top->gpus);
+    if (sonde_gpus_show(top->gpus))
+        return sonde_diag_set(diag, SONDE_ENOMEM, "the devices", "cannot look at");
     const int code = sonde_watch_look(top->watch, diag);
     sonde_announced_sweep(top->watch->folder);
     if (!code)
@@ -104,11 +107,12 @@ static int run(const void *options, int argc, char **argv)
     (void)argc;
     (void)argv;
     int code = sonde_announced_folder(o->folder, folder, &diag);
-    if (!code && !(top.watch = sonde_watch_create(folder)))
+    if (!code && (!(top.watch = sonde_watch_create(folder)) || !(top.gpus = sonde_gpus_create())))
         code = sonde_diag_set(&diag, SONDE_ENOMEM, NULL, "cannot look at programs");
     if (!code)
         code = show(&top, o, &diag);
     sonde_watch_destroy(top.watch);
+    sonde_gpus_destroy(top.gpus);
     sonde_vector_fini(&top.histories);
     return code ? sonde_say_diag(&diag) : SONDE_EXIT_OK;
 }
@@ -141,8 +145,9 @@ const struct sonde_command sonde_command_top = {
     .name = "top",
     .summary = "show what programs do on devices now",
     .usage = "[OPTION...]",
-    .description = "Shows the programs that were started with `sonde record --light`: how busy they keep each device, what runs there now, "
-                   "and which kernels and copies take the time, again and again until Ctrl-C.",
+    .description = "Shows the NVIDIA devices of this machine, as the driver knows them, with the processes on them; and the programs that were "
+                   "started with `sonde record --light`: how busy they keep each device, what runs there now, and which kernels and copies "
+                   "take the time; again and again until Ctrl-C.",
     .options = options_table,
     .examples = examples,
     .options_bytes = sizeof(struct top_options),

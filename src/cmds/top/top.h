@@ -3,6 +3,7 @@
 #define SONDE_CMDS_TOP_TOP_H
 
 #include "base/vector.h"
+#include "monitor/gpus.h"
 #include "monitor/watch.h"
 #include "views/view.h"
 
@@ -16,6 +17,7 @@ struct top_history {
 };
 struct top {
     struct sonde_watch *watch;
+    struct sonde_gpus *gpus;
     uint64_t interval_ns;
     bool all; /* kernels: not only those that take the most time */
     SONDE_VECTOR(struct top_history) histories;
@@ -27,5 +29,9 @@ struct top_history *top_history_of(const struct top *top, const struct sonde_wat
 /* tables.c: what is shown of the last look. Errors are in data->error. */
 extern const struct sonde_view top_view;
 void top_fill(const struct top *top, struct sonde_view_data *data);
+
+/* gpus.c: devices themselves, and the processes that the driver knows on them. */
+extern const struct sonde_view_columns top_gpus, top_gpu_processes;
+void top_fill_gpus(const struct sonde_gpus *gpus, struct sonde_view_table *devices, struct sonde_view_table *processes);
 
 #endif

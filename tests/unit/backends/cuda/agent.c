@@ -252,6 +252,18 @@ void sonde_remote_seen(uint32_t row, uint64_t threads)
         noted.remote[(row - 1) % NOTED_MAX].threads = threads;
 }
 
+void sonde_counter(uint32_t operation, uint32_t device, uint32_t metric, uint32_t unit, double value)
+{
+    (void)unit;
+    noted.counter[noted.counters++ % NOTED_MAX] = (struct noted_counter){operation, device, metric, value};
+}
+
+void sonde_counter_missed(uint32_t operation, uint32_t device, uint64_t operations)
+{
+    (void)operation, (void)device;
+    noted.uncounted += operations;
+}
+
 void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
 {
     sonde_value_missed(operation, why, engine);

@@ -48,6 +48,12 @@ extern struct noted {
         struct sonde_remote_access access;
         uint64_t threads;
     } remote[NOTED_MAX];
+    uint32_t counters;
+    uint64_t uncounted;
+    struct noted_counter {
+        uint32_t operation, device, metric;
+        double value;
+    } counter[NOTED_MAX];
     struct sonde_value_change change[NOTED_MAX];
     uint32_t written;
     struct {

@@ -1,0 +1,121 @@
+/* gpu_metrics.c - see gpu_metrics.h. */
+#include "gpu_metrics.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "metrics_text.h"
+
+struct page {
+    const struct sonde_gpus *gpus;
+    enum sonde_metrics_form form;
+    struct sonde_text *out;
+};
+
+static void add_device(struct sonde_text *out, const struct sonde_gpu *gpu)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%u", gpu->number);
+    sonde__metrics_label(out, "{", "device", number);
+    sonde__metrics_label(out, ",", "device_name", gpu->name);
+    sonde__metrics_label(out, ",", "uuid", gpu->uuid);
+}
+
+/* Doubles hold counts up to 2^53 exactly. */
+static void add_number(struct sonde_text *out, double value)
+{
+    if (value == floor(value) && fabs(value) < 9007199254740992.)
+        sonde_text_format(out, "} %.0f\n", value);
+    else
+        sonde_text_format(out, "} %.9g\n", value);
+}
+
+static void add_sample(const struct page *page, const struct sonde_gpu *gpu, const struct sonde_gpu_metric *metric, double value)
+{
+    if (isnan(value))
+        return;
+    sonde_text_format(page->out, "sonde_%s%s", metric->family, metric->type == 'c' ? "_total" : "");
+    add_device(page->out, gpu);
+    if (metric->labels)
+        sonde_text_format(page->out, ",%s", metric->labels);
+    add_number(page->out, value);
+}
+
+/* The lines of one family, from `first`; returns the line behind them. */
+static int add_family(const struct page *page, int first)
+{
+    const struct sonde_gpu_metric *m = &sonde_gpu_metrics[first];
+    char name[96];
+    int behind = first;
+    while (behind < SONDE_GPU_METRICS && strcmp(sonde_gpu_metrics[behind].family, m->family) == 0)
+        behind++;
+    snprintf(name, sizeof name, "sonde_%s", m->family);
+    sonde__metrics_family(page->out, page->form, name, m->type == 'c' ? "counter" : "gauge", m->unit, m->help);
+    for (size_t i = 0; i < page->gpus->count; i++)
+        for (int k = first; k < behind; k++)
+            add_sample(page, &page->gpus->gpus[i], &sonde_gpu_metrics[k], page->gpus->gpus[i].value[k]);
+    return behind;
+}
+
+static void add_devices(const struct page *page)
+{
+    const struct sonde_gpus *gpus = page->gpus;
+    struct sonde_text *out = page->out;
+    sonde__metrics_family(out, page->form, "sonde_nvml_device_up", "gauge", NULL, "1: the device answers; 0: it is lost.");
+    for (size_t i = 0; i < gpus->count; i++) {
+        sonde_text_add(out, "sonde_nvml_device_up");
+        add_device(out, &gpus->gpus[i]);
+        sonde__metrics_label(out, ",", "pci_bus_id", gpus->gpus[i].bus);
+        sonde__metrics_label(out, ",", "driver", gpus->driver);
+        add_number(out, gpus->gpus[i].up);
+    }
+}
+
+static void add_process(const struct page *page, const char *metric, const struct sonde_gpu *gpu, const struct sonde_gpu_process *p, double value)
+{
+    char number[16];
+    if (isnan(value))
+        return;
+    snprintf(number, sizeof number, "%u", p->pid);
+    sonde_text_add(page->out, metric);
+    add_device(page->out, gpu);
+    sonde__metrics_label(page->out, ",", "pid", number);
+    sonde__metrics_label(page->out, ",", "program", p->program);
+    sonde__metrics_label(page->out, ",", "kind", p->kind);
+    add_number(page->out, value);
+}
+
+static void add_processes(const struct page *page)
+{
+    const struct sonde_gpus *gpus = page->gpus;
+    sonde__metrics_family(page->out, page->form, "sonde_nvml_process_memory_bytes", "gauge", "bytes", "Memory of the device that a process holds.");
+    for (size_t i = 0; i < gpus->count; i++)
+        for (size_t k = 0; k < gpus->gpus[i].process_count; k++)
+            add_process(page, "sonde_nvml_process_memory_bytes", &gpus->gpus[i], &gpus->gpus[i].processes[k],
+                        gpus->gpus[i].processes[k].memory_bytes);
+    sonde__metrics_family(page->out, page->form, "sonde_nvml_process_utilization_ratio", "gauge", "ratio",
+                          "Share of the driver's last sampling period in which kernels of a process ran.");
+    for (size_t i = 0; i < gpus->count; i++)
+        for (size_t k = 0; k < gpus->gpus[i].process_count; k++)
+            add_process(page, "sonde_nvml_process_utilization_ratio", &gpus->gpus[i], &gpus->gpus[i].processes[k], gpus->gpus[i].processes[k].use);
+}
+
+static void add_own(const struct page *page, const char *name, const char *help, uint64_t value)
+{
+    sonde__metrics_family(page->out, page->form, name, "counter", NULL, help);
+    sonde_text_format(page->out, "%s_total %llu\n", name, (unsigned long long)value);
+}
+
+void sonde_gpu_metrics_write(const struct sonde_gpus *gpus, enum sonde_metrics_form form, struct sonde_text *out)
+{
+    const struct page page = {.gpus = gpus, .form = form, .out = out};
+    if (gpus->count) {
+        add_devices(&page);
+        for (int i = 0; i < SONDE_GPU_METRICS;)
+            i = add_family(&page, i);
+        add_processes(&page);
+    }
+    add_own(&page, "sonde_monitor_failed_reads", "Values of devices that could not be read, at all looks together.", gpus->failed);
+    add_own(&page, "sonde_monitor_lost_devices", "Devices that went away.", gpus->lost);
+}

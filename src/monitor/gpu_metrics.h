@@ -1,0 +1,11 @@
+/* gpu_metrics.h - what is known of devices (gpus.h) as OpenMetrics text (openmetrics.h). */
+#ifndef SONDE_MONITOR_GPU_METRICS_H
+#define SONDE_MONITOR_GPU_METRICS_H
+
+#include "gpus.h"
+#include "openmetrics.h"
+
+/* Append all of it, before the figures of programs, which have the end. What is unknown has no sample. */
+void sonde_gpu_metrics_write(const struct sonde_gpus *gpus, enum sonde_metrics_form form, struct sonde_text *out);
+
+#endif

@@ -1,0 +1,310 @@
+/* gpus.c - see gpus.h. Opening NVML, the life of devices, and what is shown of them. */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "gpus.h"
+
+const struct sonde_gpu_metric sonde_gpu_metrics[SONDE_GPU_METRICS] = {
+#define X(id, ...) {__VA_ARGS__},
+    SONDE_GPU_METRIC_MAP(X)
+#undef X
+};
+
+double sonde_gpu_share(const struct sonde_gpu *gpu, enum sonde_gpu_metric_id id)
+{
+    const double time = gpu->value[SONDE_GPU_GPM_TIME] - gpu->before[SONDE_GPU_GPM_TIME];
+    const double before = isnan(gpu->before[id]) ? 0 : gpu->before[id]; /* counters begin at 0, with the first two samples */
+    return time > 0 ? (gpu->value[id] - before) / time : NAN;
+}
+
+#ifdef SONDE_CUDA
+#include "nvml.h"
+
+enum { RETRY_S = 60 };
+#define SLOW_NS 900000000u /* a look each second finds it due */
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static const char *say(const struct sonde__nvml *nvml, nvmlReturn_t answer)
+{
+    return nvml->nvmlErrorString ? nvml->nvmlErrorString(answer) : "unknown error";
+}
+
+/* ---- answers ------------------------------------------------------------------------------- */
+
+static void lose(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, nvmlReturn_t answer)
+{
+    if (!s->gpu.up)
+        return;
+    s->gpu.up = false;
+    r->lost++;
+    sonde_text_format(&r->notes, "device %u, %s at %s, is lost: %s; it is asked again at each look\n", s->gpu.number, s->gpu.name, s->gpu.bus,
+                      say(&r->nvml, answer));
+}
+
+bool sonde__gpu_answered(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, nvmlReturn_t answer, const char *call, bool *without)
+{
+    switch (answer) {
+    case NVML_SUCCESS:
+        return true;
+    case NVML_ERROR_NO_PERMISSION:
+        sonde_text_format(&r->notes, "device %u: %s is not permitted to this user and is left out; start as root to have it\n", s->gpu.number, call);
+        *without = true;
+        return false;
+    case NVML_ERROR_NOT_SUPPORTED:
+    case NVML_ERROR_FUNCTION_NOT_FOUND:
+    case NVML_ERROR_DEPRECATED:
+    case NVML_ERROR_ARGUMENT_VERSION_MISMATCH:
+        *without = true;
+        return false;
+    case NVML_ERROR_GPU_IS_LOST:
+    case NVML_ERROR_RESET_REQUIRED:
+        lose(r, s, answer);
+        return false;
+    default:
+        r->failed++;
+        return false;
+    }
+}
+
+/* ---- begin and end --------------------------------------------------------------------------- */
+
+/* 0, or the library stays closed and `why` is set. */
+static int open_library(struct sonde__gpu_reader *r)
+{
+    r->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!r->library) {
+        snprintf(r->why, sizeof r->why, "the driver's library libnvidia-ml.so.1 is not there");
+        return -1;
+    }
+#define X(name) *(void **)&r->nvml.name = dlsym(r->library, #name);
+    SONDE_NVML_MAP(X)
+#undef X
+    const nvmlReturn_t answer = SONDE_NVML(&r->nvml, nvmlInit_v2);
+    if (answer == NVML_SUCCESS)
+        return 0;
+    snprintf(r->why, sizeof r->why, "NVML cannot begin: %s", say(&r->nvml, answer));
+    dlclose(r->library);
+    r->library = NULL;
+    return -1;
+}
+
+static void name_device(const struct sonde__nvml *nvml, struct sonde__gpu_state *s)
+{
+    nvmlPciInfo_t pci;
+    struct sonde_gpu *g = &s->gpu;
+    if (SONDE_NVML(nvml, nvmlDeviceGetName, s->handle, g->name, sizeof g->name - 1) != NVML_SUCCESS)
+        snprintf(g->name, sizeof g->name, "unknown");
+    if (SONDE_NVML(nvml, nvmlDeviceGetUUID, s->handle, g->uuid, sizeof g->uuid - 1) != NVML_SUCCESS)
+        *g->uuid = '\0';
+    if (SONDE_NVML(nvml, nvmlDeviceGetPciInfo_v3, s->handle, &pci) == NVML_SUCCESS)
+        snprintf(g->bus, sizeof g->bus, "%.31s", pci.busId);
+}
+
+static void forget_values(struct sonde_gpu *g)
+{
+    for (int i = 0; i < SONDE_GPU_METRICS; i++)
+        g->value[i] = NAN;
+    g->process_count = 0;
+}
+
+/* The devices are those that are there now; one that is lost later keeps its number. */
+static void find_devices(struct sonde__gpu_reader *r)
+{
+    unsigned count = 0;
+    const nvmlReturn_t answer = SONDE_NVML(&r->nvml, nvmlDeviceGetCount_v2, &count);
+    if (answer == NVML_SUCCESS && count)
+        r->states = calloc(count, sizeof *r->states);
+    if (!r->states)
+        snprintf(r->why, sizeof r->why, "NVML has no devices: %s", answer ? say(&r->nvml, answer) : count ? "out of memory"
+                                                                                                          : "this machine has none");
+    for (unsigned i = 0; r->states && i < count; i++) {
+        struct sonde__gpu_state *s = &r->states[r->count++];
+        s->gpu.number = i;
+        s->gpu.up = true;
+        forget_values(&s->gpu);
+        for (int k = 0; k < SONDE_GPU_METRICS; k++)
+            s->gpu.before[k] = NAN;
+        const nvmlReturn_t got = SONDE_NVML(&r->nvml, nvmlDeviceGetHandleByIndex_v2, i, &s->handle);
+        if (got != NVML_SUCCESS) { /* such as a device that this user may not open */
+            sonde_text_format(&r->notes, "device %u cannot be watched: %s\n", i, say(&r->nvml, got));
+            r->count--;
+            continue;
+        }
+        name_device(&r->nvml, s);
+        sonde__gpu_gpm_begin(r, s);
+    }
+}
+
+static void begin(struct sonde__gpu_reader *r, uint64_t now)
+{
+    if (r->tried_ns && now - r->tried_ns < RETRY_S * 1000000000ull)
+        return;
+    r->tried_ns = now;
+    if (open_library(r))
+        return;
+    *r->why = '\0';
+    r->begun = true;
+    if (SONDE_NVML(&r->nvml, nvmlSystemGetDriverVersion, r->driver, sizeof r->driver - 1) != NVML_SUCCESS)
+        *r->driver = '\0';
+    find_devices(r);
+}
+
+static void end(struct sonde__gpu_reader *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        sonde__gpu_gpm_end(r, &r->states[i]);
+        free(r->states[i].gpu.processes);
+    }
+    free(r->states);
+    if (r->begun)
+        SONDE_NVML(&r->nvml, nvmlShutdown);
+    if (r->library)
+        dlclose(r->library);
+    sonde_text_fini(&r->notes);
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+/* A device that was lost answers again: it is back. Its other calls are not made before. */
+static bool is_back(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
+{
+    char uuid[96] = "";
+    if (SONDE_NVML(&r->nvml, nvmlDeviceGetHandleByIndex_v2, s->gpu.number, &s->handle) != NVML_SUCCESS ||
+        SONDE_NVML(&r->nvml, nvmlDeviceGetUUID, s->handle, uuid, sizeof uuid - 1) != NVML_SUCCESS || strcmp(uuid, s->gpu.uuid) != 0)
+        return false;
+    s->gpu.up = true;
+    s->sampled_ns = s->slow_ns = 0;
+    sonde_text_format(&r->notes, "device %u, %s at %s, is back\n", s->gpu.number, s->gpu.name, s->gpu.bus);
+    return true;
+}
+
+static void read_device(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
+{
+    struct sonde_gpu *g = &s->gpu;
+    memcpy(g->before, g->value, sizeof g->before);
+    g->before_ns = g->read_ns;
+    g->read_ns = now_ns();
+    if (!g->up && !is_back(r, s))
+        return;
+    const bool slow = !s->slow_ns || g->read_ns - s->slow_ns >= SLOW_NS;
+    if (slow) {
+        s->slow_ns = g->read_ns;
+        forget_values(g);
+        sonde__gpu_values(r, s, true);
+        memcpy(s->slow, g->value, sizeof s->slow);
+    }
+    memcpy(g->value, s->slow, sizeof g->value);
+    if (g->up)
+        sonde__gpu_values(r, s, false);
+    if (g->up)
+        sonde__gpu_gpm(r, s, now_ns());
+    if (g->up && slow)
+        sonde__gpu_processes(r, s);
+    if (!g->up)
+        forget_values(g);
+}
+
+void sonde_gpus_read(struct sonde_gpus *gpus)
+{
+    struct sonde__gpu_reader *r = gpus->reader;
+    if (!r->begun)
+        begin(r, now_ns());
+    for (size_t i = 0; i < r->count; i++)
+        read_device(r, &r->states[i]);
+}
+
+struct sonde_gpus *sonde_gpus_create(void)
+{
+    struct sonde_gpus *gpus = calloc(1, sizeof *gpus);
+    struct sonde__gpu_reader *r = gpus ? calloc(1, sizeof *r) : NULL;
+    if (!r) {
+        free(gpus);
+        return NULL;
+    }
+    gpus->reader = r;
+    return gpus;
+}
+
+static void free_shown(struct sonde_gpu *shown, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(shown[i].processes);
+    free(shown);
+}
+
+void sonde_gpus_destroy(struct sonde_gpus *gpus)
+{
+    if (!gpus)
+        return;
+    free_shown(gpus->gpus, gpus->count);
+    sonde_text_fini(&gpus->notes);
+    end(gpus->reader);
+    free(gpus->reader);
+    free(gpus);
+}
+
+int sonde_gpus_show(struct sonde_gpus *gpus)
+{
+    struct sonde__gpu_reader *r = gpus->reader;
+    struct sonde_gpu *shown = calloc(r->count + 1, sizeof *shown);
+    for (size_t i = 0; shown && i < r->count; i++) {
+        const struct sonde_gpu *g = &r->states[i].gpu;
+        shown[i] = *g;
+        shown[i].processes = malloc((g->process_count + 1) * sizeof *g->processes);
+        if (!shown[i].processes) {
+            free_shown(shown, i);
+            shown = NULL;
+        } else if (g->process_count) {
+            memcpy(shown[i].processes, g->processes, g->process_count * sizeof *g->processes);
+        }
+    }
+    if (!shown)
+        return SONDE_ENOMEM;
+    free_shown(gpus->gpus, gpus->count);
+    gpus->gpus = shown;
+    gpus->count = r->count;
+    gpus->failed = r->failed;
+    gpus->lost = r->lost;
+    memcpy(gpus->driver, r->driver, sizeof gpus->driver);
+    memcpy(gpus->why, r->why, sizeof gpus->why);
+    sonde_text_add(&gpus->notes, sonde_text_get(&r->notes));
+    sonde_text_fini(&r->notes);
+    return 0;
+}
+
+#else
+
+struct sonde_gpus *sonde_gpus_create(void)
+{
+    struct sonde_gpus *gpus = calloc(1, sizeof *gpus);
+    if (gpus)
+        snprintf(gpus->why, sizeof gpus->why, "this sonde was built without CUDA's headers");
+    return gpus;
+}
+
+void sonde_gpus_destroy(struct sonde_gpus *gpus)
+{
+    free(gpus);
+}
+
+void sonde_gpus_read(struct sonde_gpus *gpus)
+{
+    (void)gpus;
+}
+
+int sonde_gpus_show(struct sonde_gpus *gpus)
+{
+    (void)gpus;
+    return 0;
+}
+#endif

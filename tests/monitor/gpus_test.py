@@ -1,0 +1,291 @@
+"""gpus_test.py - what `sonde monitor` and `sonde top` say of NVIDIA devices, from answers of NVML and GPM that were recorded on a machine with
+two (fixtures/record-nvml.c), told again by a libnvidia-ml.so.1 of this test (nvml.c): also of devices in trouble."""
+import math
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+import cli  # noqa: E402
+import monitoring  # noqa: E402
+from monitoring import Monitor, of, samples, top, until  # noqa: E402
+
+STAND_IN = os.path.join(os.environ["SONDE_BUILD"], "tests/monitor/nvml")
+DATA = os.path.join(HERE, "fixtures", "h100x2.nvml.zst")
+NOT_LOADED, NO_PERMISSION, NOT_SUPPORTED, LOST, UNKNOWN = 9, 4, 3, 15, 999
+
+# family -> (function or field, argument, number of the value, factor, labels)
+CALLS = [
+    ("power_watts", "nvmlDeviceGetPowerUsage", "-", 0, 1e-3, {}),
+    ("power_limit_watts", "nvmlDeviceGetEnforcedPowerLimit", "-", 0, 1e-3, {}),
+    ("temperature_celsius", "nvmlDeviceGetTemperature", "0", 0, 1, {"sensor": "gpu"}),
+    ("clock_hertz", "nvmlDeviceGetClockInfo", "0", 0, 1e6, {"clock": "graphics"}),
+    ("clock_hertz", "nvmlDeviceGetClockInfo", "1", 0, 1e6, {"clock": "sm"}),
+    ("clock_hertz", "nvmlDeviceGetClockInfo", "2", 0, 1e6, {"clock": "memory"}),
+    ("utilization_ratio", "nvmlDeviceGetUtilizationRates", "-", 0, .01, {"engine": "gpu"}),
+    ("utilization_ratio", "nvmlDeviceGetUtilizationRates", "-", 1, .01, {"engine": "memory"}),
+    ("memory_bytes", "nvmlDeviceGetMemoryInfo_v2", "-", 0, 1, {"state": "total"}),
+    ("memory_bytes", "nvmlDeviceGetMemoryInfo_v2", "-", 1, 1, {"state": "reserved"}),
+    ("memory_bytes", "nvmlDeviceGetMemoryInfo_v2", "-", 2, 1, {"state": "free"}),
+    ("memory_bytes", "nvmlDeviceGetMemoryInfo_v2", "-", 3, 1, {"state": "used"}),
+    ("bar1_memory_bytes", "nvmlDeviceGetBAR1MemoryInfo", "-", 2, 1, {"state": "used"}),
+    ("pcie_link_generation", "nvmlDeviceGetCurrPcieLinkGeneration", "-", 0, 1, {}),
+    ("pcie_link_width", "nvmlDeviceGetCurrPcieLinkWidth", "-", 0, 1, {}),
+    ("performance_state", "nvmlDeviceGetPerformanceState", "-", 0, 1, {}),
+    ("fan_speed_ratio", "nvmlDeviceGetFanSpeed", "-", 0, .01, {}),
+]
+REASONS = {"idle": 1, "application_clocks": 2, "sw_power_cap": 4, "hw_slowdown": 8, "sync_boost": 16, "sw_thermal": 32, "hw_thermal": 64,
+           "hw_power_brake": 128, "display_clocks": 256}
+# family -> (field, scope, factor, labels): numbers of nvml.h
+FIELDS = [
+    ("temperature_celsius", 82, "0", 1, {"sensor": "memory"}),
+    ("energy_joules_total", 83, "0", 1e-3, {}),
+    ("pcie_replays_total", 94, "0", 1, {}),
+    ("nvlink_transmitted_bytes_total", 138, "all", 1024, {}),
+    ("nvlink_received_bytes_total", 139, "all", 1024, {}),
+    ("ecc_errors_total", 3, "0", 1, {"kind": "corrected", "since": "load"}),
+    ("ecc_errors_total", 6, "0", 1, {"kind": "uncorrected", "since": "ever"}),
+    ("remapped_rows", 142, "0", 1, {"cause": "corrected"}),
+    ("throttled_seconds_total", 74, "0", 1e-9, {"policy": "power"}),
+    ("throttled_seconds_total", 78, "0", 1e-9, {"policy": "low_utilization"}),
+    ("throttled_seconds_total", 75, "0", 1e-9, {"policy": "thermal"}),
+]
+GPM = [("gpm_sm_active_seconds_total", 2, .01, {}), ("gpm_occupancy_seconds_total", 3, .01, {}), ("gpm_dram_active_seconds_total", 10, .01, {}),
+       ("gpm_pipe_active_seconds_total", 12, .01, {"pipe": "fp32"}), ("gpm_pipe_active_seconds_total", 5, .01, {"pipe": "tensor"}),
+       ("gpm_pcie_received_bytes_total", 21, 1 << 20, {}), ("gpm_pcie_transmitted_bytes_total", 20, 1 << 20, {}),
+       ("gpm_nvlink_transmitted_bytes_total", 61, 1 << 20, {}), ("gpm_nvlink_received_bytes_total", 60, 1 << 20, {})]
+
+
+class Recorded:
+    """The file, read again: {(function, device, argument): (status, values)} of each moment, with what was asked once."""
+
+    def __init__(self, text):
+        self.moments = [{}]
+        for line in text.splitlines():
+            words = line.split(" ")
+            if words[0] == "==":
+                self.moments.append(dict(self.moments[0]))
+            elif len(words) > 4 and words[1].isdigit():
+                self.moments[-1][words[0], int(words[1]), words[2]] = int(words[3]), words[5:]
+        self.moments = self.moments[1:]
+
+
+class Gpus(cli.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.text = subprocess.run(["zstd", "-dc", DATA], check=True, capture_output=True).stdout.decode()
+        cls.recorded = Recorded(cls.text)
+
+    def setUp(self):
+        super().setUp()
+        if not monitoring.text_string_to_metric_families:
+            self.skipTest(monitoring.WHY)
+        self.announced, self.now, data = self.path("announced"), self.path("now"), self.path("data")
+        os.mkdir(self.announced, 0o700)
+        with open(data, "w", encoding="utf-8") as file:
+            file.write(self.text)
+        self.want("")
+        self.environment = {"SONDE_TEST_NVML": data, "SONDE_TEST_NVML_NOW": self.now, "LD_LIBRARY_PATH": STAND_IN}
+
+    def want(self, text):
+        with open(self.now + "~", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(self.now + "~", self.now)
+
+    def monitor(self, **more):
+        return Monitor(self.announced, env=self.environment, **more)
+
+    def expect(self, found, moment, device):
+        """Every value of the tables above is served, or was not there to be had."""
+        then, served = self.recorded.moments[moment], 0
+
+        def check(family, status, value, labels):
+            got = of(found, "sonde_" + family, device=str(device), **labels)
+            self.assertEqual(len(got), status == 0, (family, labels, got))
+            if status == 0:
+                self.assertTrue(math.isclose(got[()], value, rel_tol=1e-8), (family, labels, got, value))
+            return status == 0
+        for family, function, argument, at, factor, labels in CALLS:
+            status, words = then[function, device, argument]
+            served += check("nvml_" + family, status, float(words[at]) * factor if status == 0 else None, labels)
+        for family, field, scope, factor, labels in FIELDS:
+            status, words = then["field:" + scope, device, str(field)]
+            served += check("nvml_" + family, status, float(words[2]) * factor, labels)
+        bits = int(then["nvmlDeviceGetCurrentClocksEventReasons", device, "-"][1][0])
+        for reason, bit in REASONS.items():
+            served += check("nvml_throttle_reason", 0, float(bits & bit != 0), {"reason": reason})
+        return served
+
+    def at(self, monitor, moment, devices=(0, 1)):
+        """What is served when all of it is of this moment: what takes the driver long is read once a second."""
+        self.want(f"moment {moment}\n" if devices == (0, 1) else f"moment {moment}\nfail {LOST} * 1\n")
+        then = [float(self.recorded.moments[moment]["field:0", device, "83"][1][2]) / 1e3 for device in devices]
+
+        def served():
+            found = samples(monitor.looked(2))
+            energy = of(found, "sonde_nvml_energy_joules_total", "device")
+            return found if [energy.get(str(device)) for device in devices] == then else None
+        return until(served, f"moment {moment}")
+
+    # ---- what is served -------------------------------------------------------------------------------------
+
+    def test_values_are_those_that_nvml_told(self):
+        with self.monitor() as monitor:
+            for moment in range(len(self.recorded.moments)):
+                found = self.at(monitor, moment)
+                for device in (0, 1):
+                    self.assertGreater(self.expect(found, moment, device), 30)
+            self.assertEqual(of(found, "sonde_monitor_failed_reads_total"), {(): 0})
+            self.assertEqual(of(found, "sonde_nvml_device_up", "device"), {"0": 1, "1": 1})
+            monitor.stop()
+            self.assertEqual(monitor.said, "")
+
+    def test_gpm_counts(self):
+        """What it grew by, of the time that it saw, is the mean that GPM told."""
+        with self.monitor() as monitor:
+            for moment in range(len(self.recorded.moments)):
+                self.want(f"moment {moment}\n")
+                seen = lambda: of(samples(monitor.text()), "sonde_gpm_sampled_seconds_total", device="0").get((), 0)  # noqa: E731
+                start = seen()
+                until(lambda: seen() > start + .25, "two samples of this moment")  # noqa: B023
+                before = samples(monitor.text())
+                start = of(before, "sonde_gpm_sampled_seconds_total", device="0")[()]
+                until(lambda: seen() > start, "one more")  # noqa: B023
+                after = samples(monitor.text())
+                for device in (0, 1):
+                    self.gpm(moment, device, before, after)
+
+    def gpm(self, moment, device, before, after):
+        def grew(name, labels):
+            return of(after, name, device=str(device), **labels)[()] - of(before, name, device=str(device), **labels)[()]
+        time = grew("sonde_gpm_sampled_seconds_total", {})
+        self.assertGreater(time, 0)
+        for name, metric, factor, labels in GPM:
+            status, words = self.recorded.moments[moment]["gpm", device, str(metric)]
+            self.assertEqual(status, 0, name)
+            told = float(words[0].split("|")[0])
+            self.assertAlmostEqual(grew("sonde_" + name, labels) / time / factor, told, delta=1e-3 + 1e-6 * abs(told), msg=(name, moment, device))
+
+    def test_processes(self):
+        for moment, then in enumerate(self.recorded.moments):
+            self.want(f"moment {moment}\n")
+            rows = top(self.announced, env=self.environment)["gpu_processes"]
+            for device in (0, 1):
+                there = then["nvmlDeviceGetComputeRunningProcesses_v3", device, "-"][1]
+                told = [tuple(map(int, word.split(":")))[:2] for word in there[1:] if word]
+                self.assertEqual([(row["pid"], row["memory_bytes"]) for row in rows if row["gpu"] == device],
+                                 [(pid, None if size == 2**64 - 1 else size) for pid, size in told])
+        with self.monitor() as monitor:  # a list that is longer than the room
+            self.want("moment 1\nlimit 64\n")
+            with_limit = of(samples(monitor.looked(3)), "sonde_nvml_process_memory_bytes", "device", "pid")
+            self.want("moment 1\n")
+            self.assertEqual(of(samples(monitor.looked(3)), "sonde_nvml_process_memory_bytes", "device", "pid"), with_limit)
+
+    def test_top(self):
+        self.want("moment 1\n")
+        then, said = self.recorded.moments[1], top(self.announced, env=self.environment)
+        self.assertEqual([row["gpu"] for row in said["gpus"]], [0, 1])
+        for device, row in enumerate(said["gpus"]):
+            self.assertEqual(row["name"], " ".join(then["nvmlDeviceGetName", device, "-"][1]))
+            self.assertEqual(row["uuid"], then["nvmlDeviceGetUUID", device, "-"][1][0])
+            self.assertTrue(row["up"])
+            self.assertAlmostEqual(row["power_w"], int(then["nvmlDeviceGetPowerUsage", device, "-"][1][0]) / 1e3)
+            self.assertAlmostEqual(row["busy"], int(then["nvmlDeviceGetUtilizationRates", device, "-"][1][0]) / 100)
+            for name, metric in (("sm", 2), ("dram", 10), ("tensor", 5)):
+                self.assertAlmostEqual(row[name], float(then["gpm", device, str(metric)][1][0].split("|")[0]) / 100, places=6)
+            self.assertEqual(row["memory_total"], int(then["nvmlDeviceGetMemoryInfo_v2", device, "-"][1][0]))
+        text = self.ok("top", "--once", "--interval", "110ms", "--folder", self.announced, env=self.environment).out
+        self.assertIn("0 " + said["gpus"][0]["name"], text)
+
+    def test_the_older_form(self):
+        with self.monitor() as monitor:
+            monitor.looked(3)
+            status, _, body = monitor.request(headers={"Accept": "text/plain"})
+        self.assertEqual(status, 200)
+        self.assertIn("\n# TYPE sonde_nvml_energy_joules_total counter\n", body.decode())
+        self.assertNotIn("# UNIT", body.decode())
+
+    # ---- trouble ----------------------------------------------------------------------------------------------
+
+    def test_a_device_that_disappears_and_comes_back(self):
+        with self.monitor() as monitor:
+            samples(monitor.looked(3))
+            found = self.at(monitor, 1, (0,))
+            self.assertEqual(of(found, "sonde_nvml_device_up", "device"), {"0": 1, "1": 0})
+            self.assertEqual(of(found, "sonde_monitor_lost_devices_total"), {(): 1})
+            self.assertEqual([name for name in found if name != "sonde_nvml_device_up" and of(found, name, "device", device="1")], [])
+            self.assertGreater(self.expect(found, 1, 0), 30)
+            self.want(f"fail {LOST} * 1\nmoment 2\n")
+            self.assertEqual(of(samples(monitor.looked(3)), "sonde_monitor_lost_devices_total"), {(): 1})
+            found = self.at(monitor, 2)
+            self.assertEqual(of(found, "sonde_nvml_device_up", "device"), {"0": 1, "1": 1})
+            self.assertGreater(self.expect(found, 2, 1), 30)
+            monitor.stop()
+        self.assertRegex(monitor.said, r"\Asonde: device 1, [^\n]* is lost: GPU is lost; [^\n]*\nsonde: device 1, [^\n]* is back\n\Z")
+
+    def test_gpm_does_not_count_while_a_device_is_away(self):
+        with self.monitor(interval="100ms") as monitor:
+            until(lambda: of(samples(monitor.text()), "sonde_gpm_sampled_seconds_total", device="1").get((), 0) > 0, "samples")
+            self.want(f"fail {LOST} * 1\n")
+            monitor.looked(3)
+            before = until(lambda: of(samples(monitor.text()), "sonde_nvml_device_up", device="1") == {(): 0} and samples(monitor.text()), "its loss")
+            self.assertNotIn((), of(before, "sonde_gpm_sampled_seconds_total", device="1"))
+            monitor.looked(20)
+            zero = of(samples(monitor.text()), "sonde_gpm_sampled_seconds_total", device="0")[()]
+            self.want("")
+            monitor.looked(3)
+            self.assertLess(of(samples(monitor.text()), "sonde_gpm_sampled_seconds_total", device="1")[()], zero)
+
+    def test_what_is_not_permitted_is_said_once(self):
+        self.want(f"fail {NO_PERMISSION} nvmlDeviceGetPowerUsage\n")
+        with self.monitor() as monitor:
+            found = samples(monitor.looked(5))
+            self.assertEqual(of(found, "sonde_nvml_power_watts", "device"), {})
+            self.assertEqual(len(of(found, "sonde_nvml_power_limit_watts", "device")), 2)
+            monitor.stop()
+        self.assertRegex(monitor.said, r"\A(sonde: device [01]: power is not permitted to this user[^\n]*; start as root to have it\n){2}\Z")
+
+    def test_what_is_not_there_is_not_asked_for_again(self):
+        self.want(f"fail {NOT_SUPPORTED} nvmlDeviceGetPowerUsage 0\n")
+        with self.monitor() as monitor:
+            monitor.looked(3)
+            self.want("")
+            found = samples(monitor.looked(3))
+            self.assertEqual(list(of(found, "sonde_nvml_power_watts", "device")), ["1"])
+            monitor.stop()
+        self.assertEqual(monitor.said, "")
+
+    def test_reads_that_fail_are_counted(self):
+        with self.monitor() as monitor:
+            monitor.looked(3)
+            self.want(f"fail {UNKNOWN} nvmlDeviceGetPowerUsage 0\n")
+            found = samples(monitor.looked(3))
+            self.assertGreaterEqual(of(found, "sonde_monitor_failed_reads_total")[()], 2)
+            self.assertEqual(list(of(found, "sonde_nvml_power_watts", "device")), ["1"])
+            self.want("")
+            self.assertEqual(len(of(samples(monitor.looked(3)), "sonde_nvml_power_watts", "device")), 2)
+
+    def test_no_driver(self):
+        self.want(f"fail {NOT_LOADED} nvmlInit_v2\n")
+        with self.monitor() as monitor:
+            found = samples(monitor.looked(5))
+            self.assertNotIn("sonde_nvml_device_up", found)
+            self.assertIn("sonde_monitor_looks_total", found)
+            monitor.stop()
+        self.assertEqual(monitor.said, "sonde: no NVIDIA device is watched: NVML cannot begin: Driver Not Loaded\n")
+        self.assertEqual(top(self.announced, env=self.environment)["gpus"], [])
+
+    def test_a_device_that_may_not_be_opened(self):
+        self.want(f"fail {NO_PERMISSION} nvmlDeviceGetHandleByIndex_v2 0\n")
+        with self.monitor() as monitor:
+            found = samples(monitor.looked(3))
+            self.assertEqual(of(found, "sonde_nvml_device_up", "device"), {"1": 1})
+            self.assertGreater(self.expect(found, 0, 1), 30)
+            monitor.stop()
+        self.assertEqual(monitor.said, "sonde: device 0 cannot be watched: Insufficient Permissions\n")
+
+
+if __name__ == "__main__":
+    cli.main()
