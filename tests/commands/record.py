@@ -112,7 +112,7 @@ class Options(InFolder):
 
     def test_environment(self):
         r = sh("env", "-q", "--profile", "--memory", "8M", "--delay", "1.5s", "--duration", "2m", "--max-size", "1k",
-               "--streams-per-thread", "3", "--values", "--values-memory", "4k", "--values-host-memory", "8k", "--values-sample", "2/40", "--kernel", "a*,b", "--start-off", "--check", "--no-python",
+               "--streams-per-thread", "3", "--values=all", "--values-blocks", "1/16", "--values-memory", "4k", "--values-host-memory", "8k", "--values-sample", "2/40", "--kernel", "a*,b", "--start-off", "--check", "--no-python",
                env=dict(os.environ, OPENCL_LAYERS="/mine/a.so:/mine/b.so", LD_PRELOAD=""))
         seen = dict(line.split("=", 1) for line in r.stdout.splitlines() if "=" in line)
         agent = seen["SONDE_AGENT"]
@@ -121,7 +121,7 @@ class Options(InFolder):
         self.assertTrue(seen["LD_PRELOAD"].endswith("/libsonde-preload.so"))
         self.assertEqual(seen["SONDE_OUT"], os.path.realpath(self.folder) + "/sh.sonde")
         wanted = {"SONDE_TRACE": "0", "SONDE_MEMORY": str(8 << 20), "SONDE_DELAY_MS": "1500", "SONDE_DURATION_MS": "120000",
-                  "SONDE_MAX_SIZE": "1024", "SONDE_VALUES": "1", "SONDE_VALUES_MEMORY": "4096", "SONDE_VALUES_HOST_MEMORY": "8192", "SONDE_VALUES_FIRST": "2", "SONDE_VALUES_OF": "40", "SONDE_VALUES_KERNEL": "a*,b", "SONDE_STREAMS_PER_THREAD": "3", "SONDE_START_OFF": "1", "SONDE_CHECK": "1",
+                  "SONDE_MAX_SIZE": "1024", "SONDE_VALUES": "3", "SONDE_VALUES_BLOCKS": "16", "SONDE_VALUES_MEMORY": "4096", "SONDE_VALUES_HOST_MEMORY": "8192", "SONDE_VALUES_FIRST": "2", "SONDE_VALUES_OF": "40", "SONDE_VALUES_KERNEL": "a*,b", "SONDE_STREAMS_PER_THREAD": "3", "SONDE_START_OFF": "1", "SONDE_CHECK": "1",
                   "SONDE_PYTHON": "0"}
         self.assertEqual({key: seen[key] for key in wanted}, wanted)
         self.assertNotIn("LD_PRELOAD", sh("env", "-q", "--no-preload",

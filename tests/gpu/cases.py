@@ -477,7 +477,7 @@ def check_alive(m):
 
 def check_held(m):
     counted = m.kernels().get("watched", 0)
-    said = [note for note in m.notes() if "tool" in note or "CUPTI" in note]
+    said = [note for note in m.notes() if "tool" in note or "CUPTI" in note or "Sanitizer" in note]
     yield "recorded, or said who holds CUPTI", counted == 10 or bool(said), f"{counted} kernels, notes {said}"
 
 
@@ -963,6 +963,8 @@ CASES = [
     Case("ranges", ["{bin}/ranges"], RANGES, {"fill": (1, 4), "read": (1, 4)}, [check_ranges]),
     Case("ranges-of-the-profiler-api", ["{bin}/ranges"], {"profiled": 30}, {}, options=["--capture-range", "cuda"]),
     Case("ranges-by-name", ["{bin}/ranges"], {"inside": 20, "deeper": 40}, {}, options=["--capture-range", "nvtx:step"]),
+    Case("patched", ["{bin}/patched"], checks=[check_held], options=["--values=fine"], loss=("in_flight", "unmatched", "dropped")),
+    Case("patched-engine", ["{bin}/patched"], checks=[check_held], options=["--values=fine", "--values-engine=sanitizer"], loss=("in_flight", "unmatched", "dropped")),
     Case("held", ["{bin}/held"], checks=[check_held], loss=("in_flight", "unmatched", "dropped")),
     Case("mpi", ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2", "{bin}/ranks"], {"ranked": 30},
          {"fill": (2, 8), "read": (2, 8)}, [check_processes(10, 20), check_ranks], needs=["mpirun"],

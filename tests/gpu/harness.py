@@ -151,6 +151,8 @@ def build_command(nvcc, gpu, name, target, variant):
         command += ["--default-stream", "per-thread"]
     if name == "held":
         command += [f'-DCUPTI_LIBRARY="{library or "libcupti.so"}"']
+    if name == "patched":
+        command += [f'-DSANITIZER_LIBRARY="{toolkit}/compute-sanitizer/libsanitizer-public.so"']
     if name == "alone":
         command += ["-x", "c++", "-cudart", "none"] + (["-Xcompiler", "-static"] if variant == "static" else [])
     if variant == "shared":

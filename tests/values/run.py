@@ -9,7 +9,9 @@ Counts are exact: elements of a size are those that lie whole within what was wr
 beginning, and unchanged are those whose bytes are what they were.
 """
 import argparse
+import functools
 import json
+import operator
 import os
 import re
 import shutil
@@ -564,6 +566,13 @@ def case_blocks(options):
             loads = sum(r[4] for r in m.accesses[kernel] if r[1] == 0)
             turns = 3 if kernel == "reversed" else 1
             require(loads == launches * len(looked_at) * size * turns, (kernel, loads, m.accesses[kernel]))
+        other = lambda i: 0x40000000 + i * 7919 & 0xffffffff
+        elements = {"some_groups": lambda i: 7 if i % size < sevens[i // size] else other(i), "all_groups": lambda i: 7 if i % 4 else other(i), "zeros": lambda i: 0,
+                    "but_one": lambda i: i if i // size == blocks - 1 else 0, "table": other}
+        for kernel, element in elements.items():  # every number, of the groups that were chosen and of no other
+            values = [element(group * size + k) for group in looked_at for k in range(size)]
+            for row in (r for r in m.accesses[kernel] if r[1] == 0 and r[4]):
+                require(row[5:9] == [functools.reduce(operator.or_, values), functools.reduce(operator.and_, values, 2**64 - 1), min(values), max(values)], (every, kernel, row))
         c = coverage["as_it_likes"]
         require(0 < c["blocks_looked_at"] == launches * -(-c["blocks"] // launches // every), c)
         found = {}
