@@ -235,6 +235,8 @@ def duration(options):
     check("exit" not in manifest and manifest["options"]["mode"] == "profile", "exit, or the mode")
     report = subprocess.run([options.sonde, "report", record.output, "--json"], capture_output=True, text=True, check=True)
     check(json.loads(report.stdout), "no report")
+    objects = subprocess.run([options.sonde, "report", record.output, "objects"], capture_output=True, text=True, check=True).stdout
+    check(re.search(r"buffer +3 +768 B .* unknown", objects), f"the buffers that were there before: {objects}")
     program.end()
 
 
