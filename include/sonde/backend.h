@@ -302,6 +302,8 @@ uint32_t sonde_work_intern(const struct sonde_work *work);
 /* A data object allocated by the API call `call` (its call path is kept). */
 uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind kind,
                           uint64_t bytes, uint64_t address);
+/* A data object that was allocated before the agent came (sonde_is_attached): nobody knows where. Some of its uses are not known either. */
+uint32_t sonde_object_met(enum sonde_object_kind kind, uint64_t bytes, uint64_t address);
 /* Where it lies: on `device` (0: the host, or not known), and within another object
  * (a sub-buffer, an image of a buffer), whose memory it shares; 0 none. */
 void sonde_object_place(uint32_t object, uint32_t device, uint32_t parent);

@@ -181,6 +181,25 @@ static bool find_agent(struct sonde_attach *a)
     return a->attached;
 }
 
+/* Is an agent of another installation at work in it? */
+static bool another_records(const struct sonde_attach *a)
+{
+    struct sonde_mappings maps;
+    struct sonde_remote_module module;
+    struct sonde_attached word;
+    bool records = false;
+    if (!sonde__mappings_read(a->pid, &maps))
+        return false;
+    for (size_t i = 0; i < maps.list.count && !records; i++) {
+        const struct sonde_mapping *m = &maps.list.items[i];
+        const bool agent = !m->offset && !is_agent(a, m) && strncmp(sonde_path_base(m->path), "libsonde-agent.so", 17) == 0;
+        const uint64_t at = agent && sonde__module_open(a, m->begin, &module) ? sonde__module_symbol(a, &module, "sonde__attached") : 0;
+        records = at && sonde__remote_read(a, at, &word, sizeof word) && word.state == SONDE_ATTACHED_RECORDS;
+    }
+    sonde__mappings_fini(&maps);
+    return records;
+}
+
 static bool read_attached(const struct sonde_attach *a, struct sonde_attached *out)
 {
     return a->attached && sonde__remote_read(a, a->attached, out, sizeof *out) && out->version == SONDE_ATTACHED_VERSION;
@@ -284,7 +303,7 @@ int sonde_attach_begin(struct sonde_attach *a, const char *settings, size_t byte
     struct sonde_guest guest;
     const bool loaded = find_agent(a) && read_attached(a, &word);
     int error = 0;
-    if (loaded && word.state == SONDE_ATTACHED_RECORDS)
+    if ((loaded && word.state == SONDE_ATTACHED_RECORDS) || another_records(a))
         return fail(diag, SONDE_EBUSY, a->pid, "another sonde record --pid records it");
     if (loaded && word.state == SONDE_ATTACHED_OVER)
         error = sonde_attach_forget(a, diag);

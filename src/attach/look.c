@@ -115,8 +115,8 @@ static int look_at_environment(pid_t pid, struct sonde_diag *diag)
     FILE *file = fopen(path, "re");
     while (file && !error && getdelim(&entry, &room, 0, file) > 0)
         if (strncmp(entry, "SONDE_OUT=", 10) == 0) {
-            error = refuse(diag, SONDE_EBUSY, pid, "sonde record started it, and records it");
-            snprintf(diag->where, sizeof diag->where, "%s", entry + 10);
+            error = refuse(diag, SONDE_EBUSY, pid, "");
+            snprintf(diag->why, sizeof diag->why, "sonde record started it, and records it into %.120s", entry + 10);
         }
     free(entry);
     if (file)

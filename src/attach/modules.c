@@ -21,7 +21,6 @@ static bool add_line(struct sonde_mappings *m, char *line)
                &one.device_major, &one.device_minor, &one.inode, &path_at) < 7)
         return true; /* of no kernel that is known */
     line[strcspn(line, "\n")] = 0;
-    one.writable = rights[1] == 'w';
     one.executable = rights[2] == 'x';
     one.path = strdup(path_at ? line + path_at : "");
     if (one.path && !sonde_vector_push(&m->list, one))

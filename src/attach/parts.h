@@ -12,7 +12,7 @@
 struct sonde_mapping {
     uint64_t begin, end, offset, inode;
     uint32_t device_major, device_minor;
-    bool writable, executable;
+    bool executable;
     char *path; /* "" without a file */
 };
 struct sonde_mappings {

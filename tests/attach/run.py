@@ -235,6 +235,8 @@ def duration(options):
     check("exit" not in manifest and manifest["options"]["mode"] == "profile", "exit, or the mode")
     report = subprocess.run([options.sonde, "report", record.output, "--json"], capture_output=True, text=True, check=True)
     check(json.loads(report.stdout), "no report")
+    objects = subprocess.run([options.sonde, "report", record.output, "objects"], capture_output=True, text=True, check=True).stdout
+    check(re.search(r"buffer +3 +768 B .* unknown", objects), f"the buffers that were there before: {objects}")
     program.end()
 
 
@@ -243,6 +245,10 @@ def recorded(options):
     program = Program(options)
     record = Record(options, program.pid).begun()
     refused(options, program.pid, "another sonde record --pid records it")
+    copy = os.path.join(options.work, "installed")  # the same of another installation
+    shutil.copytree(os.path.dirname(os.path.dirname(options.sonde)), copy, symlinks=True, ignore=lambda folder, names: [
+        name for name in names if os.path.basename(folder) == "build" and name not in ("bin", "lib")])
+    refused(argparse.Namespace(**{**vars(options), "sonde": os.path.join(copy, "bin", "sonde")}), program.pid, "another sonde record --pid records it")
     check(record.end() == 0, record.said)
     once(options, program, 0.05)
     program.end()

@@ -161,7 +161,7 @@ static struct sonde_row_object *row_new(uint32_t *id)
     return row;
 }
 
-uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind kind, uint64_t bytes, uint64_t address)
+static uint32_t object_add(uint32_t node, uint32_t lane, uint64_t alloc_ns, enum sonde_object_kind kind, uint64_t bytes, uint64_t address, uint32_t flags)
 {
     static struct sonde_once said;
     uint32_t id = 0;
@@ -171,12 +171,12 @@ uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind 
     if (o) {
         *o = (struct sonde_row_object){
             .kind = kind,
-            .node = call->node,
-            .lane = call->thread->lane,
+            .node = node,
+            .lane = lane,
             .bytes = bytes,
             .address = address,
-            .alloc_ns = call->enter_ns,
-            .flags = sonde_object_kind_is(kind, SONDE_OBJECT_UNSEEN) || living.hidden_uses ? SONDE_OBJECT_USES_PARTIAL : 0,
+            .alloc_ns = alloc_ns,
+            .flags = sonde_object_kind_is(kind, SONDE_OBJECT_UNSEEN) || living.hidden_uses ? SONDE_OBJECT_USES_PARTIAL : flags,
         };
         if (id > before)
             sonde__row_commit(SONDE_TABLE_OBJECT);
@@ -191,6 +191,16 @@ uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind 
     if (many && sonde__once(&said))
         sonde_note("more than %u data objects: rows of freed ones are reused", OBJECTS_MAX);
     return o ? id : 0;
+}
+
+uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind kind, uint64_t bytes, uint64_t address)
+{
+    return object_add(call->node, call->thread->lane, call->enter_ns, kind, bytes, address, 0);
+}
+
+uint32_t sonde_object_met(enum sonde_object_kind kind, uint64_t bytes, uint64_t address)
+{
+    return sonde__agent_here() ? object_add(0, 0, sonde__agent.header->start_ns, kind, bytes, address, SONDE_OBJECT_USES_PARTIAL) : 0;
 }
 
 void sonde_object_place(uint32_t object, uint32_t device, uint32_t parent)

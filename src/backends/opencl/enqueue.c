@@ -134,7 +134,7 @@ static uint32_t only_one(const struct sonde_call *call, cl_uint count, const voi
 
 static uint32_t nth_object(const void *list, cl_uint i)
 {
-    return sonde__cl_mem_object(((const cl_mem *)list)[i]);
+    return sonde__cl_mem_used(((const cl_mem *)list)[i]);
 }
 
 static uint32_t nth_pointer(const void *list, cl_uint i)
@@ -188,13 +188,13 @@ ENQUEUE_WRITES(clEnqueueReadBuffer,
                (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, size_t offset,
                 size_t bytes, void *host, WAITS),
                (command_queue, buffer, blocking, offset, bytes, host, WAITED), blocking, WRITES(.source = buffer, .bytes = bytes),
-               op(SONDE_OP_READ, bytes, sonde__cl_mem_object(buffer)))
+               op(SONDE_OP_READ, bytes, sonde__cl_mem_used(buffer)))
 
 ENQUEUE_WRITES(clEnqueueWriteBuffer,
                (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, size_t offset,
                 size_t bytes, const void *host, WAITS),
                (command_queue, buffer, blocking, offset, bytes, host, WAITED), blocking, WRITES(.mem = buffer, .from = offset, .bytes = bytes),
-               op(SONDE_OP_WRITE, bytes, sonde__cl_mem_object(buffer)))
+               op(SONDE_OP_WRITE, bytes, sonde__cl_mem_used(buffer)))
 
 ENQUEUE_WRITES(clEnqueueReadBufferRect,
                (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
@@ -202,7 +202,7 @@ ENQUEUE_WRITES(clEnqueueReadBufferRect,
                 size_t host_row_pitch, size_t host_slice_pitch, void *host, WAITS),
                (command_queue, buffer, blocking, origin, host_origin, region, row_pitch, slice_pitch,
                 host_row_pitch, host_slice_pitch, host, WAITED),
-               blocking, WRITES(.source = buffer), op(SONDE_OP_READ, region_items(region), sonde__cl_mem_object(buffer)))
+               blocking, WRITES(.source = buffer), op(SONDE_OP_READ, region_items(region), sonde__cl_mem_used(buffer)))
 
 ENQUEUE_WRITES(clEnqueueWriteBufferRect,
                (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
@@ -210,14 +210,14 @@ ENQUEUE_WRITES(clEnqueueWriteBufferRect,
                 size_t host_row_pitch, size_t host_slice_pitch, const void *host, WAITS),
                (command_queue, buffer, blocking, origin, host_origin, region, row_pitch, slice_pitch,
                 host_row_pitch, host_slice_pitch, host, WAITED),
-               blocking, WRITES(.mem = buffer, RECTANGLE(origin, region, row_pitch, slice_pitch)), op(SONDE_OP_WRITE, region_items(region), sonde__cl_mem_object(buffer)))
+               blocking, WRITES(.mem = buffer, RECTANGLE(origin, region, row_pitch, slice_pitch)), op(SONDE_OP_WRITE, region_items(region), sonde__cl_mem_used(buffer)))
 
 ENQUEUE_WRITES(clEnqueueCopyBuffer,
                (cl_command_queue command_queue, cl_mem source, cl_mem target, size_t source_offset,
                 size_t target_offset, size_t bytes, WAITS),
                (command_queue, source, target, source_offset, target_offset, bytes, WAITED), false, WRITES(.source = source, .mem = target, .from = target_offset, .bytes = bytes),
-               between(&enqueue.call, SONDE_OP_COPY, bytes, sonde__cl_mem_object(source),
-                       sonde__cl_mem_object(target)))
+               between(&enqueue.call, SONDE_OP_COPY, bytes, sonde__cl_mem_used(source),
+                       sonde__cl_mem_used(target)))
 
 ENQUEUE_WRITES(clEnqueueCopyBufferRect,
                (cl_command_queue command_queue, cl_mem source, cl_mem target,
@@ -227,14 +227,14 @@ ENQUEUE_WRITES(clEnqueueCopyBufferRect,
                (command_queue, source, target, source_origin, target_origin, region, source_row_pitch,
                 source_slice_pitch, target_row_pitch, target_slice_pitch, WAITED),
                false, WRITES(.source = source, .mem = target, RECTANGLE(target_origin, region, target_row_pitch, target_slice_pitch)),
-               between(&enqueue.call, SONDE_OP_COPY, region_items(region), sonde__cl_mem_object(source),
-                       sonde__cl_mem_object(target)))
+               between(&enqueue.call, SONDE_OP_COPY, region_items(region), sonde__cl_mem_used(source),
+                       sonde__cl_mem_used(target)))
 
 ENQUEUE_WRITES(clEnqueueFillBuffer,
                (cl_command_queue command_queue, cl_mem buffer, const void *pattern, size_t pattern_bytes,
                 size_t offset, size_t bytes, WAITS),
                (command_queue, buffer, pattern, pattern_bytes, offset, bytes, WAITED), false, WRITES(.mem = buffer, .from = offset, .bytes = bytes),
-               op(SONDE_OP_FILL, bytes, sonde__cl_mem_object(buffer)))
+               op(SONDE_OP_FILL, bytes, sonde__cl_mem_used(buffer)))
 
 /* ---- images -------------------------------------------------------------------- */
 
@@ -242,41 +242,41 @@ ENQUEUE_WRITES(clEnqueueReadImage,
                (cl_command_queue command_queue, cl_mem image, cl_bool blocking, const size_t *origin,
                 const size_t *region, size_t row_pitch, size_t slice_pitch, void *host, WAITS),
                (command_queue, image, blocking, origin, region, row_pitch, slice_pitch, host, WAITED),
-               blocking, WRITES(.source = image), op(SONDE_OP_IMAGE_READ, image_bytes(image, region), sonde__cl_mem_object(image)))
+               blocking, WRITES(.source = image), op(SONDE_OP_IMAGE_READ, image_bytes(image, region), sonde__cl_mem_used(image)))
 
 ENQUEUE_WRITES(clEnqueueWriteImage,
                (cl_command_queue command_queue, cl_mem image, cl_bool blocking, const size_t *origin,
                 const size_t *region, size_t row_pitch, size_t slice_pitch, const void *host, WAITS),
                (command_queue, image, blocking, origin, region, row_pitch, slice_pitch, host, WAITED),
                blocking, WRITES(PIXELS(image, origin, region)),
-               op(SONDE_OP_IMAGE_WRITE, image_bytes(image, region), sonde__cl_mem_object(image)))
+               op(SONDE_OP_IMAGE_WRITE, image_bytes(image, region), sonde__cl_mem_used(image)))
 
 ENQUEUE_WRITES(clEnqueueCopyImage,
                (cl_command_queue command_queue, cl_mem source, cl_mem target,
                 const size_t *source_origin, const size_t *target_origin, const size_t *region, WAITS),
                (command_queue, source, target, source_origin, target_origin, region, WAITED), false, WRITES(.source = source, PIXELS(target, target_origin, region)),
                between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(source, region),
-                       sonde__cl_mem_object(source), sonde__cl_mem_object(target)))
+                       sonde__cl_mem_used(source), sonde__cl_mem_used(target)))
 
 ENQUEUE_WRITES(clEnqueueFillImage,
                (cl_command_queue command_queue, cl_mem image, const void *colour, const size_t *origin,
                 const size_t *region, WAITS),
                (command_queue, image, colour, origin, region, WAITED), false, WRITES(PIXELS(image, origin, region)),
-               op(SONDE_OP_IMAGE_FILL, image_bytes(image, region), sonde__cl_mem_object(image)))
+               op(SONDE_OP_IMAGE_FILL, image_bytes(image, region), sonde__cl_mem_used(image)))
 
 ENQUEUE_WRITES(clEnqueueCopyImageToBuffer,
                (cl_command_queue command_queue, cl_mem image, cl_mem buffer, const size_t *origin,
                 const size_t *region, size_t offset, WAITS),
                (command_queue, image, buffer, origin, region, offset, WAITED), false, WRITES(.source = image, .mem = buffer, .from = offset, .bytes = image_bytes(image, region)),
                between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(image, region),
-                       sonde__cl_mem_object(image), sonde__cl_mem_object(buffer)))
+                       sonde__cl_mem_used(image), sonde__cl_mem_used(buffer)))
 
 ENQUEUE_WRITES(clEnqueueCopyBufferToImage,
                (cl_command_queue command_queue, cl_mem buffer, cl_mem image, size_t offset,
                 const size_t *origin, const size_t *region, WAITS),
                (command_queue, buffer, image, offset, origin, region, WAITED), false, WRITES(.source = buffer, PIXELS(image, origin, region)),
                between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(image, region),
-                       sonde__cl_mem_object(image), sonde__cl_mem_object(buffer)))
+                       sonde__cl_mem_used(image), sonde__cl_mem_used(buffer)))
 
 /* ---- maps: they return the pointer, and the status through their last argument -- */
 
@@ -358,7 +358,7 @@ ENQUEUE_MAP(clEnqueueMapBuffer,
              size_t offset, size_t bytes, WAITS, cl_int *status),
             (command_queue, buffer, blocking, flags, offset, bytes, WAITED, status), blocking,
             sonde__cl_values_map(&enqueue, command_queue, buffer, flags, offset, bytes),
-            map(&enqueue, buffer, flags, op(SONDE_OP_MAP, bytes, sonde__cl_mem_object(buffer))))
+            map(&enqueue, buffer, flags, op(SONDE_OP_MAP, bytes, sonde__cl_mem_used(buffer))))
 
 ENQUEUE_MAP(clEnqueueMapImage,
             (cl_command_queue command_queue, cl_mem image, cl_bool blocking, cl_map_flags flags,
@@ -368,12 +368,12 @@ ENQUEUE_MAP(clEnqueueMapImage,
              WAITED, status),
             blocking,
             sonde__cl_values_map_image(&enqueue, command_queue, image, flags),
-            map(&enqueue, image, flags, op(SONDE_OP_IMAGE_MAP, image_bytes(image, region), sonde__cl_mem_object(image))))
+            map(&enqueue, image, flags, op(SONDE_OP_IMAGE_MAP, image_bytes(image, region), sonde__cl_mem_used(image))))
 
 ENQUEUE_WRITES(clEnqueueUnmapMemObject,
                (cl_command_queue command_queue, cl_mem object, void *pointer, WAITS),
                (command_queue, object, pointer, WAITED), false, WRITES(.mem = was_mapped(object), .is_unmap = true, .unmapped = pointer),
-               op(SONDE_OP_UNMAP, 0, sonde__cl_mem_object(object)))
+               op(SONDE_OP_UNMAP, 0, sonde__cl_mem_used(object)))
 
 ENQUEUE_WRITES(clEnqueueMigrateMemObjects,
                (cl_command_queue command_queue, cl_uint count, const cl_mem *objects,

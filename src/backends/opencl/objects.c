@@ -495,6 +495,33 @@ uint32_t sonde__cl_mem_object(cl_mem handle)
     return mem ? atomic_load_explicit(&mem->object, memory_order_relaxed) : 0;
 }
 
+/* One that was there before the agent was attached. */
+static uint32_t mem_met(cl_mem handle)
+{
+    const cl_icd_dispatch *real = sonde__cl_target(handle);
+    bool made = false;
+    size_t bytes = 0;
+    cl_mem_object_type type = 0;
+    cl_context context = NULL;
+    struct sonde_cl_mem *mem = sonde__records_make(&mems, (uintptr_t)handle, sizeof *mem, &made);
+    if (!mem || !made)
+        return mem ? atomic_load_explicit(&mem->object, memory_order_relaxed) : 0; /* another thread has met it */
+    real->clGetMemObjectInfo(handle, CL_MEM_SIZE, sizeof bytes, &bytes, NULL);
+    real->clGetMemObjectInfo(handle, CL_MEM_TYPE, sizeof type, &type, NULL);
+    real->clGetMemObjectInfo(handle, CL_MEM_CONTEXT, sizeof context, &context, NULL);
+    const uint32_t object = sonde_object_met(type == CL_MEM_OBJECT_BUFFER ? SONDE_OBJECT_BUFFER : SONDE_OBJECT_IMAGE, bytes, (uintptr_t)handle);
+    sonde_object_place(object, only_device(real, context), parent_of(real, handle));
+    atomic_store_explicit(&mem->bytes, bytes, memory_order_relaxed);
+    atomic_store_explicit(&mem->object, object, memory_order_relaxed);
+    return object;
+}
+
+uint32_t sonde__cl_mem_used(cl_mem handle)
+{
+    const uint32_t object = sonde__cl_mem_object(handle);
+    return object || !handle || !sonde_is_attached() ? object : mem_met(handle);
+}
+
 uint64_t sonde__cl_mem_bytes(cl_uint count, const cl_mem *handles)
 {
     uint64_t bytes = 0;

@@ -162,6 +162,7 @@ void sonde__cl_kernel_uses(const struct sonde_call *call, const struct sonde_cl_
 size_t sonde__cl_pixel_bytes(cl_mem image);
 /* Data object of a memory object, of an SVM pointer; 0 = unknown. */
 uint32_t sonde__cl_mem_object(cl_mem handle);
+uint32_t sonde__cl_mem_used(cl_mem handle); /* the same of one that an operation uses, which the runtime has accepted; it may be older than we are */
 uint32_t sonde__cl_svm_object(const void *pointer);
 struct sonde_cl_mem *sonde__cl_svm(const void *base); /* NULL: nothing was allocated there */
 /* The allocation in which `pointer` lies: its object, and what is known of that. NULL: none, and *object may be 0. */
