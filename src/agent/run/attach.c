@@ -179,7 +179,8 @@ static void *begin(void *settings)
     }
     sonde__sample_mine();
     if (!take_hold()) {
-        refuse("no GPU runtime in it could be hooked");
+        const char *why = sonde__note_last();
+        refuse(why ? why : "no GPU runtime in it could be hooked");
         sonde__agent_off(sonde__attached.why); /* the monitor ends it */
         return NULL;
     }

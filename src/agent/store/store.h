@@ -38,6 +38,7 @@ uint32_t sonde__lane_new(struct sonde_row_lane row, const char *name);     /* th
 /* A lane for a thread that has none, and its end. Under thread_lock. */
 void sonde__lane_begin(struct sonde_thread *t, int tid, const char *name, uint64_t start_ns);
 void sonde__lane_end(const struct sonde_thread *t);
+const char *sonde__note_last(void); /* its text, which stays; NULL: nobody has noted anything */
 /* Rows of the monitor's tables: append one (zeroed), find one (takes no lock). NULL: no room, or not there. */
 void *sonde__table_row(enum sonde_table table, uint32_t row_bytes, uint32_t *id);
 void *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id);

@@ -458,6 +458,15 @@ uint64_t sonde__clocks_missing(void)
     return atomic_load(&tables.devices) & ~atomic_load(&tables.clocked);
 }
 
+const char *sonde__note_last(void)
+{
+    sonde__lock(&sonde__agent.table_lock);
+    const uint32_t count = tables.table[SONDE_TABLE_NOTE].count;
+    const struct sonde_row_note *n = count ? sonde__table_find(SONDE_TABLE_NOTE, sizeof *n, count) : NULL;
+    sonde__unlock(&sonde__agent.table_lock);
+    return n ? n->text : NULL;
+}
+
 void sonde_note(const char *format, ...)
 {
     struct sonde_row_note row = {.at_ns = sonde_now_ns()};

@@ -176,16 +176,24 @@ static bool worked(CUptiResult result, const char *what)
     return false;
 }
 
-/* Each by itself, so that the one that this device does not have can be named. */
+static bool add(const char **names, size_t count)
+{
+    CUpti_Profiler_Host_ConfigAddMetrics_Params metrics = {
+        .structSize = CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE, .pHostObject = c.host, .ppMetricNames = names, .numMetrics = count};
+    return c.cuptiProfilerHostConfigAddMetrics(&metrics) == CUPTI_SUCCESS;
+}
+
+/* All at once: what is added by itself gets passes of its own. */
 static bool add_metrics(void)
 {
+    size_t unknown = 0;
+    if (!add(c.names, c.count)) {
+        while (unknown + 1 < c.count && add(&c.names[unknown], 1))
+            unknown++;
+        sonde_note("counters: this device has no metric %s; nothing is measured", c.names[unknown]);
+        return false;
+    }
     for (size_t i = 0; i < c.count; i++) {
-        CUpti_Profiler_Host_ConfigAddMetrics_Params add = {
-            .structSize = CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE, .pHostObject = c.host, .ppMetricNames = &c.names[i], .numMetrics = 1};
-        if (c.cuptiProfilerHostConfigAddMetrics(&add) != CUPTI_SUCCESS) {
-            sonde_note("counters: this device has no metric %s; nothing is measured", c.names[i]);
-            return false;
-        }
         CUpti_Profiler_Host_GetMetricProperties_Params about = {
             .structSize = CUpti_Profiler_Host_GetMetricProperties_Params_STRUCT_SIZE, .pHostObject = c.host, .pMetricName = c.names[i]};
         const bool known = c.cuptiProfilerHostGetMetricProperties(&about) == CUPTI_SUCCESS && about.pDimUnit;

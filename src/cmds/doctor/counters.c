@@ -79,15 +79,17 @@ static bool open_cupti(void)
     return !lacks;
 }
 
-/* Of the first device. NULL: there is none. */
+/* Of the first device. NULL: there is none. The profiler begins behind the driver: where it could not, asking it for a chip is a crash. */
 static const char *chip_here(void)
 {
     static CUpti_Device_GetChipName_Params chip = {.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE};
+    CUpti_Profiler_Initialize_Params profiler = {.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     int (*begin)(unsigned) = NULL;
     if (driver)
         *(void **)&begin = dlsym(driver, "cuInit");
-    return begin && begin(0) == 0 && cupti.cuptiDeviceGetChipName(&chip) == CUPTI_SUCCESS ? chip.pChipName : NULL;
+    const bool begun = begin && begin(0) == 0 && cupti.cuptiProfilerInitialize(&profiler) == CUPTI_SUCCESS;
+    return begun && cupti.cuptiDeviceGetChipName(&chip) == CUPTI_SUCCESS ? chip.pChipName : NULL;
 }
 
 static CUpti_Profiler_Host_Object *open_chip(const char *chip)
@@ -213,8 +215,8 @@ int doctor_counters(const char *chip, bool json)
     CUpti_Profiler_Initialize_Params begin = {.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
     if (!open_cupti())
         return SONDE_EXIT_FAILED;
-    cupti.cuptiProfilerInitialize(&begin); /* fails without a driver, and the tables are there nevertheless */
     const char *here = chip ? chip : chip_here();
+    cupti.cuptiProfilerInitialize(&begin); /* fails without a driver, and the tables are there nevertheless */
     CUpti_Profiler_Host_Object *host = here ? open_chip(here) : NULL;
     if (!host) {
         say_chips(here);
