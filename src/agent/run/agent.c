@@ -179,6 +179,8 @@ __attribute__((constructor)) static void loaded(void)
 
 static void folded_nodes(void)
 {
+    if (!sonde_is_attached() && !sonde__thread_enter()) /* the thread that starts us is one of the program's, but where we were attached */
+        return;
     struct sonde_segment *s =
         sonde__pool_get(&sonde__agent.pool, SONDE_TABLE_NODE, 0, 0, sizeof(struct sonde_row_node));
     if (!s)

@@ -159,6 +159,8 @@ static void note(const char *what, const char *text)
         sonde_note("%s: %s", what, text);
         sonde_call_leave(&call);
         sonde_call_end(&call);
+    } else if (sonde_is_attached()) { /* recording is off until a runtime is hooked */
+        sonde_note("%s: %s", what, text);
     }
 }
 
