@@ -168,16 +168,22 @@ static void walk(struct sonde_timeline *timeline, const hits *all, const char *n
     assert_int_equal(seen, all->count);
 }
 
-/* A sanitizer looks at what threads and memory do, not at each answer: a part of them is enough, and takes a sixth of the time. */
+/* A sanitizer looks at what threads and memory do, not at each answer: a part of them is enough, and takes a tenth of the time. */
 #if defined(__SANITIZE_THREAD__)
 enum { RUNS = 1,
-       NAMES_APART = 7 };
+       NAMES_APART = 7,
+       DEPTHS = 1,
+       INSTANTS = 30 };
 #elif defined(__SANITIZE_ADDRESS__)
 enum { RUNS = 1,
-       NAMES_APART = 3 };
+       NAMES_APART = 3,
+       DEPTHS = 3,
+       INSTANTS = 200 };
 #else
 enum { RUNS = 2,
-       NAMES_APART = 1 };
+       NAMES_APART = 1,
+       DEPTHS = 3,
+       INSTANTS = 200 };
 #endif
 
 static void one_after_the_other(void **state)
@@ -191,7 +197,7 @@ static void one_after_the_other(void **state)
         assert_int_equal(sonde_profile_build(m, &profile, NULL), 0);
         assert_int_equal(sonde_timeline_create(m, profile, 0, &timeline), 0);
         for (size_t i = 0; i < sizeof names / sizeof *names; i += NAMES_APART)
-            for (uint32_t depth = 0; depth < 3; depth++) {
+            for (uint32_t depth = 0; depth < DEPTHS; depth++) {
                 hits all = {0};
                 find_all(timeline, m, names[i], depth, &all);
                 walk(timeline, &all, names[i], depth, false);
@@ -216,7 +222,7 @@ static void from_anywhere(void **state)
     assert_int_equal(sonde_timeline_create(m, profile, 0, &timeline), 0);
     find_all(timeline, m, "rare", 0, &all);
     assert_true(all.count > 3);
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < INSTANTS; i++) {
         const uint64_t at = noise(LENGTH + 100);
         for (int back = 0; back < 2; back++) {
             const struct sonde_timeline_search search = {.at_ns = at, .back = back, .accepts = is_called, .user = (void *)"rare"};
