@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #define WAIT_MS 200    /* for a thread to stop: a thread in the kernel that cannot be interrupted does not, a vfork's for one */
+#define TURNS   100    /* of looking whether a thread has stopped, which takes microseconds, before it is waited for with naps */
 #define ROUNDS   50    /* of looking for threads that have started meanwhile */
 #define ERESTARTNOHAND 514
 #define SYSCALL_STOP (SIGTRAP | 0x80)
@@ -169,13 +171,20 @@ void sonde__threads_go(struct sonde_stopped_list *list)
 
 /* ---- system calls ------------------------------------------------------------------------------ */
 
+/* That the first thread of a program has ended is never told while another one that is traced has not been waited for: it is a zombie then. */
 bool sonde__thread_wait(pid_t tid, int *status)
 {
-    pid_t found;
-    do
-        found = waitpid(tid, status, __WALL);
-    while (found < 0 && errno == EINTR);
-    return found == tid && WIFSTOPPED(*status);
+    for (unsigned turn = 0;; turn++) {
+        const pid_t found = waitpid(tid, status, __WALL | WNOHANG);
+        if (found == tid)
+            return WIFSTOPPED(*status);
+        if ((found < 0 && errno != EINTR) || (turn > TURNS && sonde__look_state(tid) == 'Z'))
+            return false;
+        if (turn > TURNS)
+            nap_ms(1);
+        else
+            sched_yield();
+    }
 }
 
 /* From one stop to the next; signals are blocked in it, so that all stops are of the system call. */

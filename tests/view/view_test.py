@@ -490,6 +490,7 @@ class View(serving.Case):
             time.sleep(0.1)
             for connection in held[1:]:
                 ask_on(connection, "/ask/run")
+            for connection in held[1:]:
                 self.assertTrue(self.answer_on(connection).startswith(b"HTTP/1.1 200 "))
             came_later = not select.select([held[0]], [], [], 0)[0]
             self.assertTrue(self.answer_on(held[0]).startswith(b"HTTP/1.1 200 "))

@@ -252,7 +252,9 @@ void sonde_vendor_overhead(uint64_t ns)
  * outside the range (before the agent came: keys count up), or by a call that no hook knows, which the ledger says. */
 static void judge_stranger(const struct sonde_completion *c)
 {
-    if (c->times.start_ns < atomic_load(&sonde__agent.range_since_ns) || (sonde_is_attached() && c->key < matching.first_key))
+    const uint64_t until_ns = atomic_load(&sonde__agent.range_until_ns);
+    if (c->times.start_ns < atomic_load(&sonde__agent.range_since_ns) || (until_ns && c->times.start_ns >= until_ns) ||
+        (sonde_is_attached() && c->key < matching.first_key))
         return;
     if (is_of_dropped())
         return;

@@ -34,15 +34,18 @@ static void apply_last_word(void)
     if (on) {
         tell_backends(true);
         atomic_store(&sonde__agent.range_since_ns, sonde_now_ns());
+        atomic_store(&sonde__agent.range_until_ns, 0);
     } else if (!sonde_is_attached()) { /* of a run whose recording begins later, from the agent's start on */
         sonde__recorded_pause(atomic_load(&sonde__agent.range_since_ns) ? sonde_now_ns()
                                                                         : sonde__agent.header->start_ns);
     }
     sonde__flag_set(on ? SONDE_FLAG_ON : SONDE_FLAG_OFF);
-    if (on)
+    if (on) {
         sonde__recorded_resume(sonde_now_ns());
-    else
+    } else {
+        atomic_store(&sonde__agent.range_until_ns, sonde_now_ns());
         tell_backends(false);
+    }
 }
 
 static bool applies_in_time(void)
@@ -104,6 +107,7 @@ void sonde__recording_end(void)
     const bool locked = sonde__lock_within(&range_lock, 1000);
     atomic_store(&sonde__agent.range, 0);
     sonde__flag_set(SONDE_FLAG_OFF);
+    atomic_store(&sonde__agent.range_until_ns, sonde_now_ns());
     tell_backends(false);
     if (locked)
         sonde__unlock(&range_lock);

@@ -123,6 +123,7 @@ struct sonde_agent {
     uint64_t unmatched_by_key;     /* submissions without report, or the reverse; harvester's */
     uint64_t now_ns;               /* when this turn began; harvester's */
     _Atomic uint64_t range_since_ns; /* when the range of recording began last */
+    _Atomic uint64_t range_until_ns; /* when it ended since; 0: not yet */
     uint32_t pause;                /* the PAUSE row that is open, 0 none, UINT32_MAX one that is not stored; table_lock */
     _Atomic uint32_t sampled_nodes; /* nodes that samples made */
     uint32_t sampled_nodes_max;

@@ -14,14 +14,19 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define RUNTIME_FIRST 1024u /* numbers of driver calls are below */
 #define API_COUNT     2048u
-#define PATIENCE_NS 2000000000u /* with CUPTI, as it lets go of us */
+#define PATIENCE_S  2u /* with CUPTI, as it lets go of us */
+#define PATIENCE_NS (PATIENCE_S * 1000000000u)
 
 __attribute__((visibility("default"))) int InitializeInjection(void);
 
@@ -312,11 +317,54 @@ int InitializeInjection(void)
 
 /* ---- in a program that runs ------------------------------------------------------------------- */
 
+/* A thread that lets go of CUPTI when it is told to: all buffers come back, and CUPTI forgets us. The monitor cannot, whose table of descriptors
+ * is not the program's (src/agent/store/files.c): CUPTI's own would stay open in the program, and CUPTI could not begin again. */
+static struct {
+    pthread_t thread;
+    sem_t told;
+    bool runs, holds; /* holds: CUPTI is subscribed to */
+    bool gone;        /* the thread's, until it has ended */
+} leaver;
+
+static void *leaver_main(void *unused)
+{
+    CUptiResult (*finalize)(void) = NULL;
+    (void)unused;
+    pthread_setname_np(pthread_self(), "sonde-leaves");
+    sonde_tool_thread();
+    sonde__cuda_quiet(true);
+    while (sem_wait(&leaver.told) != 0)
+        ;
+    leaver.gone = !leaver.holds;
+    if (leaver.gone)
+        return NULL;
+    sonde__cupti.cuptiActivityFlushAll(1);
+    const bool unsubscribed = sonde__cupti.cuptiUnsubscribe(subscribed) == CUPTI_SUCCESS;
+    void *library = dlopen(sonde__cupti.path, RTLD_LAZY | RTLD_NOLOAD);
+    if (library)
+        *(void **)&finalize = dlsym(library, "cuptiFinalize");
+    leaver.gone = unsubscribed && finalize && finalize() == CUPTI_SUCCESS;
+    return NULL;
+}
+
+static bool start_leaver(void)
+{
+    sigset_t all, before;
+    sem_init(&leaver.told, 0, 0);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    leaver.runs = pthread_create(&leaver.thread, NULL, leaver_main, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!leaver.runs)
+        sonde_note("CUDA is not recorded: the program can have no more threads");
+    return leaver.runs;
+}
+
 /* CUPTI can be subscribed to at any time, from any thread, and be finalized again; contexts and streams are asked about as calls and
  * records name them. */
 static bool attach_late(void)
 {
-    if (!sonde__cuda_loaded("libcuda.so"))
+    if (!sonde__cuda_loaded("libcuda.so") || !start_leaver())
         return false;
     sonde__cuda_quiet(true);
     attach();
@@ -324,30 +372,27 @@ static bool attach_late(void)
     return atomic_load(&sonde__cuda_on);
 }
 
-/* CUPTI gives all buffers back, and forgets us. False: some of it still leads here. */
+/* False: some of it still leads here. */
 static bool detach(void)
 {
-    CUptiResult (*finalize)(void) = NULL;
-    if (!atomic_exchange(&sonde__cuda_on, false))
+    struct timespec until;
+    if (!leaver.runs)
         return true;
-    if (!sonde__cuda_flush_end(PATIENCE_NS))
+    leaver.holds = atomic_exchange(&sonde__cuda_on, false);
+    if (leaver.holds && !sonde__cuda_flush_end(PATIENCE_NS))
         return false;
-    sonde__cuda_quiet(true);
-    sonde__cupti.cuptiActivityFlushAll(1);
-    bool gone = sonde__cupti.cuptiUnsubscribe(subscribed) == CUPTI_SUCCESS;
-    void *library = dlopen(sonde__cupti.path, RTLD_LAZY | RTLD_NOLOAD);
-    if (library)
-        *(void **)&finalize = dlsym(library, "cuptiFinalize");
-    gone = gone && finalize && finalize() == CUPTI_SUCCESS;
-    sonde__cuda_quiet(false);
-    return gone;
+    sem_post(&leaver.told);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_S;
+    return pthread_timedjoin_np(leaver.thread, NULL, &until) == 0 && leaver.gone;
 }
 
 /* ---- for the agent --------------------------------------------------------------------------- */
 
+/* Of a program that is attached to nothing is switched off: CUPTI would not report what runs just now, and lets go soon. */
 static void range(bool on)
 {
-    if (atomic_load(&sonde__cuda_on))
+    if (atomic_load(&sonde__cuda_on) && (on || !sonde_is_attached()))
         report(on);
 }
 
