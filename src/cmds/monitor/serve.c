@@ -11,19 +11,24 @@
 #include "cmds/command.h"
 #include "cmds/stop.h"
 #include "monitor/announced.h"
+#include "monitor/csv.h"
 #include "monitor/gpu_metrics.h"
 #include "monitor/gpus.h"
 #include "monitor/openmetrics.h"
+#include "monitor/samples.h"
 #include "monitor/watch.h"
 
 struct monitor {
+    const struct monitor_options *options;
     pthread_mutex_t lock; /* over all of it: the server's thread reads what the first one changes */
     struct sonde_watch *watch;
     struct sonde_gpus *gpus;
+    struct sonde_csv *csv; /* NULL: none; of the first thread alone */
     struct sonde_openmetrics_own own;
     double swept_s; /* when the folder was swept last */
     char said[1024]; /* the last message about programs that could not be read */
     bool told;       /* that there are no devices to watch */
+    char stores_said[1024];
 };
 
 static double seconds(clockid_t id)
@@ -36,11 +41,53 @@ static double seconds(clockid_t id)
 static void write_metrics(void *user, enum sonde_metrics_form form, struct sonde_text *out)
 {
     struct monitor *m = user;
+    const bool all = !m->options->metrics && !m->options->devices;
+    struct sonde_text whole = {0}, *to = all ? out : &whole;
     pthread_mutex_lock(&m->lock);
     m->own.cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID);
-    sonde_gpu_metrics_write(m->gpus, form, out);
-    sonde_openmetrics_write(m->watch, &m->own, form, out);
+    sonde_gpu_metrics_write(m->gpus, form, to);
+    sonde_openmetrics_write(m->watch, &m->own, form, to);
     pthread_mutex_unlock(&m->lock);
+    if (all)
+        return;
+    sonde_samples_choose(sonde_text_get(&whole), m->options->metrics, m->options->devices, out);
+    out->failed |= whole.failed;
+    sonde_text_fini(&whole);
+}
+
+/* What is wrong with a store is said once, and that it is well again. */
+static void say_store(struct monitor *m, int code, const struct sonde_diag *diag)
+{
+    char now[sizeof m->stores_said] = "";
+    if (code)
+        snprintf(now, sizeof now, "%s %s: %s", diag->what, diag->where, diag->why);
+    if (strcmp(now, m->stores_said) == 0)
+        return;
+    if (code)
+        sonde_say_diag(diag);
+    else
+        sonde_say("the figures are stored again");
+    memcpy(m->stores_said, now, sizeof now);
+}
+
+static void store(struct monitor *m)
+{
+    struct sonde_text text = {0};
+    struct sonde_diag diag = {0};
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    write_metrics(m, SONDE_METRICS_CLASSIC, &text);
+    struct sonde_store_count count = m->own.stores[0];
+    int code = 0;
+    if (text.failed)
+        code = sonde_diag_set(&diag, SONDE_ENOMEM, NULL, "cannot store");
+    else if (text.length)
+        code = sonde_csv_put(m->csv, text.bytes, &now, &count, &diag);
+    sonde_text_fini(&text);
+    pthread_mutex_lock(&m->lock);
+    m->own.stores[0] = count;
+    pthread_mutex_unlock(&m->lock);
+    say_store(m, code, &diag);
 }
 
 /* A program of another version, mostly: said once. */
@@ -94,6 +141,8 @@ static void serve(struct monitor *m, const struct sonde_stop *stop, uint64_t int
     int came;
     do {
         look(m);
+        if (m->csv)
+            store(m);
         const double now = seconds(CLOCK_MONOTONIC);
         next += (double)interval_ns / 1e9;
         if (next < now)
@@ -106,7 +155,7 @@ static void serve(struct monitor *m, const struct sonde_stop *stop, uint64_t int
 
 int monitor_serve(const struct monitor_options *options)
 {
-    struct monitor m = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct monitor m = {.lock = PTHREAD_MUTEX_INITIALIZER, .options = options};
     struct monitor_server *server = NULL;
     struct sonde_diag diag = {0};
     struct sonde_stop stop;
@@ -114,6 +163,10 @@ int monitor_serve(const struct monitor_options *options)
     int code = sonde_announced_folder(options->folder, folder, &diag);
     if (!code && (!(m.watch = sonde_watch_create(folder)) || !(m.gpus = sonde_gpus_create())))
         code = sonde_diag_set(&diag, SONDE_ENOMEM, NULL, "cannot serve");
+    if (!code && options->csv) {
+        m.own.stores[0].store = "csv";
+        code = sonde_csv_open(options->csv, options->csv_bytes, &m.csv, &diag);
+    }
     if (!code)
         code = sonde_stop_begin(&stop, &diag);
     if (!code)
@@ -124,6 +177,7 @@ int monitor_serve(const struct monitor_options *options)
         serve(&m, &stop, options->interval_ns);
         monitor_server_stop(server);
     }
+    sonde_csv_close(m.csv);
     sonde_watch_destroy(m.watch);
     sonde_gpus_destroy(m.gpus);
     return code ? sonde_say_diag(&diag) : SONDE_EXIT_OK;
