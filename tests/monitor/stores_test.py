@@ -2,13 +2,16 @@
 
 Files are read by Python's csv, and compared with what was served: a program that has ended has figures that stay.
 """
+import contextlib
 import csv
 import errno
 import glob
+import json
 import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -16,7 +19,6 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 import cli  # noqa: E402
-import live  # noqa: E402
 import monitoring  # noqa: E402
 import figures_test  # noqa: E402
 from monitoring import Monitor, of, samples, until  # noqa: E402
@@ -45,7 +47,7 @@ class Stores(cli.Case):
             self.skipTest(monitoring.WHY)
         self.announced = self.path("announced")
         os.mkdir(self.announced, 0o700)
-        self.csv = self.path("csv")
+        self.csv, self.sqlite = self.path("csv"), self.path("sonde.sqlite")
 
     def check(self, text, *args):
         path = self.path("sonde.toml")
@@ -141,23 +143,117 @@ class Stores(cli.Case):
         self.assertEqual(len(glob.glob(os.path.join(self.csv, "monitor-*.csv"))), 3)
         self.assertLess(os.path.getsize(path), 1 << 20)
 
-    def test_a_full_disk_is_counted_and_said_once(self):
-        """/dev/full is one: a file that points there is not followed, so the limit on the size of files stands for it."""
-        full = ["sh", "-c", 'trap "" XFSZ; ulimit -f 8; exec "$0" "$@"', cli.SONDE]
-        process = subprocess.Popen([*full, "monitor", "--listen", "127.0.0.1:0", "--interval", "1ms", "--folder", self.announced, "--csv", self.csv],
+    def full(self, store, path, blocks):
+        """What it said where files cannot grow: the limit on their size stands for a full disk."""
+        full = ["sh", "-c", 'trap "" XFSZ; ulimit -f "$0"; exec "$@"', str(blocks), cli.SONDE]
+        process = subprocess.Popen([*full, "monitor", "--listen", "127.0.0.1:0", "--interval", "1ms", "--folder", self.announced, f"--{store}", path],
                                    env=monitoring.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             monitor = Monitor.__new__(Monitor)
             monitor.process, monitor.url = process, process.stdout.readline().strip()
-            lost = until(lambda: of(samples(monitor.text()), "sonde_monitor_lost_rows_total", "store")["csv"], "lost rows")
-            until(lambda: of(samples(monitor.text()), "sonde_monitor_lost_rows_total", "store")["csv"] > lost + 5, "more of them")
+            lost = until(lambda: of(samples(monitor.text()), "sonde_monitor_lost_rows_total", "store")[store], "lost rows")
+            until(lambda: of(samples(monitor.text()), "sonde_monitor_lost_rows_total", "store")[store] > lost + 5, "more of them")
         finally:
             process.terminate()
             err = process.communicate(timeout=monitoring.LIMIT)[1]
-        self.assertEqual(monitoring.NO_GPUS.sub("", err),
-                         f"sonde: cannot store in {self.csv}/monitor.csv: {os.strerror(errno.EFBIG)}\n")
-        lines = list(csv.reader(read(os.path.join(self.csv, "monitor.csv")).splitlines()))
+        return monitoring.NO_GPUS.sub("", err)
+
+    def test_a_full_disk_is_counted_and_said_once(self):
+        path = os.path.join(self.csv, "monitor.csv")
+        self.assertEqual(self.full("csv", self.csv, 8), f"sonde: cannot store in {path}: {os.strerror(errno.EFBIG)}\n")
+        lines = list(csv.reader(read(path).splitlines()))
         self.assertEqual({len(line) for line in lines}, {len(lines[0])})
+
+    def test_a_full_disk_leaves_the_database_sound(self):
+        said = self.full("sqlite", self.sqlite, 400)
+        self.assertRegex(said, f"\\Asonde: cannot store in {self.sqlite}: (disk I/O error|database or disk is full)\n\\Z")
+        self.assertGreater(len(self.database()), 5)
+        with contextlib.closing(sqlite3.connect(self.sqlite)) as db:
+            self.assertEqual(len({count for count, in db.execute("SELECT count(*) FROM sample GROUP BY time_us")}), 1)
+
+    def database(self):
+        """{name: {labels that tell it apart, sorted: last value}}, as `samples` has it; and the file has to be sound."""
+        found = {}
+        with contextlib.closing(sqlite3.connect(self.sqlite)) as db:
+            self.assertEqual(db.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
+            for name, labels, value in db.execute("SELECT name, labels, value FROM named_sample ORDER BY time_us"):
+                found.setdefault(name, {})[tuple(sorted(json.loads(labels).items()))] = value
+        return found
+
+    def test_sqlite_has_what_is_served(self):
+        p, _ = self.program(state=1)
+        p.write(self.announced)
+        with Monitor(self.announced, "--sqlite", self.sqlite, "--csv", self.csv) as monitor:
+            found = samples(monitor.looked(3))
+            self.assertEqual(of(found, "sonde_monitor_lost_rows_total", "store"), {"csv": 0, "sqlite": 0})
+            stored = self.database()  # while it is written
+        self.assertEqual(set(stored), set(found))
+        for name in found:
+            if name.startswith("sonde_agent_"):
+                self.assertEqual(stored[name], found[name])
+
+    def test_sqlite_keeps_for_a_time(self):
+        with Monitor(self.announced, "--sqlite", self.sqlite) as monitor:
+            monitor.looked()
+        with contextlib.closing(sqlite3.connect(self.sqlite)) as db, db:
+            db.execute("INSERT INTO series VALUES (1000, 'old', '{}', 5)")
+            db.execute("INSERT INTO series VALUES (1001, 'dying', '{}', 5)")
+            db.execute("INSERT INTO sample VALUES (5, 1000, 1)")
+            now = db.execute("SELECT max(time_us) FROM sample").fetchone()[0]
+            db.execute("INSERT INTO sample VALUES (?, 1001, 1)", (now,))
+        with Monitor(self.announced, "--sqlite", self.sqlite, "--sqlite-keep", "1h") as monitor:
+            monitor.looked()
+        with contextlib.closing(sqlite3.connect(self.sqlite)) as db:
+            self.assertEqual(db.execute("SELECT count(*) FROM sample WHERE time_us <= 5").fetchone(), (0,))
+            self.assertEqual(db.execute("SELECT name FROM series WHERE id >= 1000").fetchall(), [("dying",)])
+            self.assertGreater(db.execute("SELECT count(*) FROM sample WHERE time_us < ?", (now,)).fetchone()[0], 0)
+
+    def test_sqlite_after_kill(self):
+        """Each look is there as a whole or not at all."""
+        for _ in range(5):
+            with Monitor(self.announced, "--sqlite", self.sqlite, interval="1ms") as monitor:
+                monitor.looked(20)
+                monitor.stop(signal.SIGKILL)
+            self.database()
+            with contextlib.closing(sqlite3.connect(self.sqlite)) as db:
+                self.assertEqual(len(db.execute("SELECT count(*) FROM sample GROUP BY time_us").fetchall()),
+                                 db.execute("SELECT count(*) FROM named_sample WHERE name = 'sonde_monitor_looks_total'").fetchone()[0])
+                counts = {count for count, in db.execute("SELECT count(*) FROM sample GROUP BY time_us")}
+                self.assertEqual(len(counts), 1)
+
+    def test_sqlite_that_cannot_be_written(self):
+        def fails(path):
+            done = cli.run("monitor", "--listen", "127.0.0.1:0", "--folder", self.announced, "--sqlite", path)
+            self.assertEqual(done.returncode, 1)
+            return done.err
+        with contextlib.closing(sqlite3.connect(self.path("other"))) as db, db:
+            db.execute("CREATE TABLE a (b)")
+        with open(self.path("other"), "rb") as file:
+            before = file.read()
+        self.assertEqual(fails(self.path("other")), f"sonde: cannot store in {self.path('other')}: this database is not one of 'sonde monitor'\n")
+        with open(self.path("other"), "rb") as file:
+            self.assertEqual(file.read(), before)
+        self.assertEqual(fails("/none/such"), "sonde: cannot store in /none/such: unable to open database file\n")
+        with open(self.path("text"), "w", encoding="utf-8") as file:
+            file.write("no database" * 1000)
+        self.assertEqual(fails(self.path("text")), f"sonde: cannot store in {self.path('text')}: file is not a database\n")
+
+    def test_sqlite_that_somebody_holds(self):
+        """Looks are lost, counted, said once, and stored again afterwards."""
+        with Monitor(self.announced, "--sqlite", self.sqlite) as monitor:
+            monitor.looked()
+            lost = lambda: of(samples(monitor.text()), "sonde_monitor_lost_rows_total", "store")["sqlite"]
+            with contextlib.closing(sqlite3.connect(self.sqlite, isolation_level=None)) as db:
+                db.execute("BEGIN IMMEDIATE")
+                first = until(lost, "lost rows")
+                until(lambda: lost() > first, "more of them")
+                db.execute("ROLLBACK")
+            kept = lambda: of(samples(monitor.text()), "sonde_monitor_stored_rows_total", "store")["sqlite"]
+            before = kept()
+            until(lambda: kept() > before, "rows that are stored again")
+            monitor.stop()
+        self.assertEqual(monitoring.NO_GPUS.sub("", monitor.said), f"sonde: cannot store in {self.sqlite}: database is locked\n"
+                         f"sonde: figures are stored in {self.sqlite} again\n")
 
     @unittest.skipIf(os.getuid() == 0, "root may write everywhere")
     def test_a_folder_that_is_not_ours(self):

@@ -56,7 +56,7 @@ static int check(const struct monitor_options *o)
 }
 
 /* What nobody could ask for: with it a field is not set. */
-static const struct monitor_options unset = {.interval_ns = UINT64_MAX};
+static const struct monitor_options unset = {.interval_ns = UINT64_MAX, .sqlite_keep_ns = UINT64_MAX};
 
 static int run(const void *given, int argc, char **argv)
 {
@@ -70,6 +70,8 @@ static int run(const void *given, int argc, char **argv)
         o.listen = "127.0.0.1:9469";
     if (o.interval_ns == UINT64_MAX)
         o.interval_ns = 1000000000;
+    if (o.sqlite_keep_ns == UINT64_MAX)
+        o.sqlite_keep_ns = 7 * 86400 * (uint64_t)1000000000;
     if (!o.csv_bytes)
         o.csv_bytes = 64 << 20;
     return status || o.check ? status : monitor_serve(&o);
@@ -95,6 +97,10 @@ const struct sonde_option monitor_options_table[] = {
      .help = "Store the figures of each look in this folder, as CSV files in the layout of LDMS."},
     {.name = "csv-size", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(csv_bytes), .low = 1 << 20,
      .help = "Begin another file when one is as large (default: 64M), and with each day."},
+    {.name = "sqlite", .type = SONDE_OPTION_STRING, .argument = "FILE", .offset = AT(sqlite),
+     .help = "Store the figures of each look in a database of SQLite, too."},
+    {.name = "sqlite-keep", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = AT(sqlite_keep_ns),
+     .help = "Remove figures from it that are older (default: 168h)."},
     {.name = NULL},
 };
 /* clang-format on */

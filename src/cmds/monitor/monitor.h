@@ -21,6 +21,8 @@ struct monitor_options {
     const char *devices;   /* numbers of NVIDIA devices, separated by commas; NULL: all */
     const char *csv;       /* folder of the CSV store; NULL: none */
     uint64_t csv_bytes;    /* another file begins when one is as large */
+    const char *sqlite;    /* file of the database; NULL: none */
+    uint64_t sqlite_keep_ns;
 };
 
 /* Of the command. In lines with a `value` are options of the command line alone. All others are strings or have 64 bits. */
