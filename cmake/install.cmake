@@ -14,6 +14,7 @@ endif()
 install(FILES include/sonde/sonde.h include/sonde/read.h include/sonde/backend.h include/sonde/error.h include/sonde/kinds.h
         DESTINATION include/sonde)
 install(DIRECTORY python/sonde DESTINATION share/sonde/python FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN __pycache__ EXCLUDE)
+install(FILES share/sonde-monitor@.service share/monitor.toml share/grafana.json DESTINATION share/sonde)
 install(FILES LICENSE README.md DESTINATION share/doc/sonde)
 install(DIRECTORY docs DESTINATION share/doc/sonde FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
 

@@ -107,15 +107,29 @@ static void add_own(const struct page *page, const char *name, const char *help,
     sonde_text_format(page->out, "%s_total %llu\n", name, (unsigned long long)value);
 }
 
+static void add_all(const struct page *page)
+{
+    add_devices(page);
+    for (int i = 0; i < SONDE_GPU_METRICS;)
+        i = add_family(page, i);
+    add_processes(page);
+}
+
+void sonde_metrics_heads(struct sonde_text *out)
+{
+    const struct sonde_gpus gpus = {0};
+    const struct sonde_watch watch = {0};
+    const struct sonde_openmetrics_own own = {0};
+    add_all(&(struct page){.gpus = &gpus, .form = SONDE_METRICS_OPEN, .out = out});
+    sonde_gpu_metrics_write(&gpus, SONDE_METRICS_OPEN, out);
+    sonde_openmetrics_write(&watch, &own, SONDE_METRICS_OPEN, out);
+}
+
 void sonde_gpu_metrics_write(const struct sonde_gpus *gpus, enum sonde_metrics_form form, struct sonde_text *out)
 {
     const struct page page = {.gpus = gpus, .form = form, .out = out};
-    if (gpus->count) {
-        add_devices(&page);
-        for (int i = 0; i < SONDE_GPU_METRICS;)
-            i = add_family(&page, i);
-        add_processes(&page);
-    }
+    if (gpus->count)
+        add_all(&page);
     add_own(&page, "sonde_monitor_failed_reads", "Values of devices that could not be read, at all looks together.", gpus->failed);
     add_own(&page, "sonde_monitor_lost_devices", "Devices that went away.", gpus->lost);
 }

@@ -8,4 +8,7 @@
 /* Append all of it, before the figures of programs, which have the end. What is unknown has no sample. */
 void sonde_gpu_metrics_write(const struct sonde_gpus *gpus, enum sonde_metrics_form form, struct sonde_text *out);
 
+/* The heads of all families that may be served, on some machine. */
+void sonde_metrics_heads(struct sonde_text *out);
+
 #endif

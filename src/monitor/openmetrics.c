@@ -165,6 +165,16 @@ static void add_lives(const struct page *page)
     }
 }
 
+static void add_stores(const struct page *page, const struct sonde_openmetrics_own *own, const char *name, const char *help, size_t offset)
+{
+    sonde__metrics_family(page->out, page->form, name, "counter", NULL, help);
+    for (size_t i = 0; i < SONDE_STORES && own->stores[i].store; i++) {
+        sonde_text_format(page->out, "%s_total", name);
+        sonde__metrics_label(page->out, "{", "store", own->stores[i].store);
+        add_count(page->out, *(const uint64_t *)((const char *)&own->stores[i] + offset));
+    }
+}
+
 static void add_own(const struct page *page, const struct sonde_openmetrics_own *own)
 {
     const struct sonde_watch *watch = page->watch;
@@ -177,6 +187,8 @@ static void add_own(const struct page *page, const struct sonde_openmetrics_own 
     sonde_text_format(out, "sonde_monitor_look_seconds_total %.6f\n", own->look_s);
     sonde__metrics_family(page->out, page->form, "sonde_monitor_cpu_seconds", "counter", "seconds", "CPU time of the monitor.");
     sonde_text_format(out, "sonde_monitor_cpu_seconds_total %.6f\n", own->cpu_s);
+    add_stores(page, own, "sonde_monitor_stored_rows", "Rows that a store took.", offsetof(struct sonde_store_count, kept));
+    add_stores(page, own, "sonde_monitor_lost_rows", "Rows that it could not take: a full disk, mostly.", offsetof(struct sonde_store_count, lost));
 }
 
 #define EACH(table, add)                                         \

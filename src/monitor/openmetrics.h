@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "watch.h"
 
+enum { SONDE_STORES = 2 };
+
 enum sonde_metrics_form {
     SONDE_METRICS_OPEN,
     SONDE_METRICS_CLASSIC,
@@ -14,10 +16,17 @@ enum sonde_metrics_form {
 #define SONDE_METRICS_OPEN_TYPE    "application/openmetrics-text; version=1.0.0; charset=utf-8"
 #define SONDE_METRICS_CLASSIC_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
+/* What became of rows for a store. */
+struct sonde_store_count {
+    const char *store; /* "csv"; NULL: there is none */
+    uint64_t kept, lost;
+};
+
 /* What the monitor says of itself. */
 struct sonde_openmetrics_own {
     double look_s; /* time that looks took, all together */
     double cpu_s;  /* CPU time of this process */
+    struct sonde_store_count stores[SONDE_STORES];
 };
 
 /* Append all of it. Of two programs with equal labels there are none: each has its folder's name. */

@@ -80,6 +80,29 @@ class Programs(cli.Case):
         busy, = of(found, "sonde_agent_device_busy_seconds_total").values()
         self.assertTrue(.95 * seconds <= busy <= seconds + 1e-9, (seconds, busy))
 
+    def variables(self):
+        """What makes a program announce itself, as a shell reads it."""
+        done = cli.run("record", "--light", "--environment", "-o", self.announced)
+        self.assertEqual((done.returncode, done.err), (0, ""))
+        lines = subprocess.run(["sh", "-c", 'set -a; eval "$1"; exec env -0', "sh", done.out], env={}, capture_output=True, text=True, check=True).stdout
+        return dict(line.split("=", 1) for line in lines.split("\0") if "=" in line and not line.startswith(("PATH=", "PWD=", "SHLVL=", "_=")))
+
+    def test_the_environment_is_enough(self):
+        variables = self.variables()
+        self.assertTrue(set(variables) >= {"SONDE_OUT", "SONDE_AGENT", "SONDE_LIGHT", "OPENCL_LAYERS"}, variables)
+        env = {**environment(COUNT_OUT=self.path("counted"), POCL_CACHE_DIR=self.path("cache")), **variables}
+        env["OPENCL_LAYERS"] = f"{COUNTING}:{env['OPENCL_LAYERS']}"
+        with Monitor(self.announced) as monitor:
+            subprocess.run([HEAT, "64", "50"], env=env, stdout=subprocess.DEVNULL, check=True)
+            found = samples(monitor.looked())
+            self.assertEqual(self.by_kind(found), self.counted())
+            subprocess.run([HEAT, "64", "50"], env={**env, "SONDE_OUT": ""}, stdout=subprocess.DEVNULL, check=True)  # switched off
+            self.assertEqual(len(of(samples(monitor.looked()), "sonde_agent_running", "process")), 1)
+
+    def test_the_environment_is_without_a_program(self):
+        for args in (("--environment",), ("--light", "--environment", "true")):
+            self.assertEqual(cli.run("record", *args).returncode, 2)
+
     def make(self):
         os.mkdir(self.announced, 0o700)
         return self.announced

@@ -1,33 +1,115 @@
 /* monitor.c - `sonde monitor`: what the programs of a machine do on its devices, for Prometheus. docs/monitor.md. */
 #include "monitor.h"
 
-#include "cmds/command.h"
+#include <stdio.h>
+#include <string.h>
 
-static int run(const void *options, int argc, char **argv)
+#include "cmds/command.h"
+#include "monitor/gpu_metrics.h"
+#include "monitor/samples.h"
+
+/* ---- what was asked for -------------------------------------------------------------------- */
+
+/* A pattern that matches no metric is a mistake, mostly of writing. */
+static int check_metrics(const char *metrics, struct sonde_text *wrong, struct sonde_nearest *nearest)
 {
-    (void)argc;
-    (void)argv;
-    return monitor_serve(options);
+    struct sonde_text known = {0};
+    static char pattern[256];
+    char name[96];
+    int status = 0;
+    sonde_metrics_heads(&known);
+    for (const char *at = metrics; *at && !status; at += strcspn(at, ","), at += *at == ',') {
+        struct sonde_text found = {0};
+        snprintf(pattern, sizeof pattern, "%.*s", (int)strcspn(at, ","), at);
+        sonde_samples_choose(sonde_text_get(&known), pattern, NULL, &found);
+        status = strstr(sonde_text_get(&found), "# TYPE") ? 0 : SONDE_EINVALID;
+        sonde_text_fini(&found);
+    }
+    *nearest = (struct sonde_nearest){.word = pattern};
+    for (const char *line = sonde_text_get(&known); status && line; line = strchr(line, '\n'), line += line != NULL)
+        if (sscanf(line, "# TYPE %95s", name) == 1)
+            sonde_nearest_try(nearest, name);
+    if (status)
+        sonde_text_format(wrong, "there is no metric '%s'", pattern);
+    sonde_text_fini(&known);
+    return status;
 }
 
+int monitor_option_check(const struct monitor_options *o, struct sonde_text *wrong, struct sonde_nearest *nearest)
+{
+    *nearest = (struct sonde_nearest){.word = ""};
+    if (o->devices && (!*o->devices || strspn(o->devices, "0123456789,") != strlen(o->devices))) {
+        sonde_text_format(wrong, "devices are numbers such as 0,1, not '%s'", o->devices);
+        return SONDE_EINVALID;
+    }
+    return o->metrics ? check_metrics(o->metrics, wrong, nearest) : 0;
+}
+
+/* 0, or the exit status after a message. */
+static int check(const struct monitor_options *o)
+{
+    struct sonde_text wrong = {0};
+    struct sonde_nearest nearest;
+    const int status = monitor_option_check(o, &wrong, &nearest) ? sonde_say_unknown(&sonde_command_monitor, &nearest, "%s", sonde_text_get(&wrong)) : 0;
+    sonde_text_fini(&wrong);
+    return status;
+}
+
+/* What nobody could ask for: with it a field is not set. */
+static const struct monitor_options unset = {.interval_ns = UINT64_MAX, .sqlite_keep_ns = UINT64_MAX};
+
+static int run(const void *given, int argc, char **argv)
+{
+    struct monitor_options o = *(const struct monitor_options *)given;
+    (void)argc;
+    (void)argv;
+    int status = check(&o);
+    if (!status && o.config)
+        status = monitor_config_read(o.config, &unset, &o);
+    if (!o.listen)
+        o.listen = "127.0.0.1:9469";
+    if (o.interval_ns == UINT64_MAX)
+        o.interval_ns = 1000000000;
+    if (o.sqlite_keep_ns == UINT64_MAX)
+        o.sqlite_keep_ns = 7 * 86400 * (uint64_t)1000000000;
+    if (!o.csv_bytes)
+        o.csv_bytes = 64 << 20;
+    return status || o.check ? status : monitor_serve(&o);
+}
+
+#define AT(field) offsetof(struct monitor_options, field)
 /* clang-format off */
-static const struct sonde_option options_table[] = {
-    {.name = "listen", .type = SONDE_OPTION_STRING, .argument = "ADDRESS:PORT", .offset = offsetof(struct monitor_options, listen),
+const struct sonde_option monitor_options_table[] = {
+    {.name = "config", .type = SONDE_OPTION_STRING, .argument = "FILE", .offset = AT(config), .value = 1,
+     .help = "Read options from a file: lines such as listen = \"0.0.0.0:9469\". What is also given here counts."},
+    {.name = "check", .type = SONDE_OPTION_FLAG, .offset = AT(check), .value = 1, .help = "Only say what is wrong with the options and the file."},
+    {.name = "listen", .type = SONDE_OPTION_STRING, .argument = "ADDRESS:PORT", .offset = AT(listen),
      .help = "Where /metrics is served; port 0 is a free one (default: 127.0.0.1:9469)."},
-    {.name = "interval", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = offsetof(struct monitor_options, interval_ns),
+    {.name = "interval", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = AT(interval_ns),
      .help = "How often programs are looked at (default: 1s). Whoever asks gets the figures of the last look."},
-    {.name = "folder", .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = offsetof(struct monitor_options, folder),
+    {.name = "folder", .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(folder),
      .help = "Folder of announced programs (default: /dev/shm/sonde-UID)."},
+    {.name = "metrics", .type = SONDE_OPTION_STRING, .argument = "PATTERN,...", .offset = AT(metrics),
+     .help = "Serve and store only metrics with such names, such as 'sonde_nvml_*,sonde_agent_operations' (default: all)."},
+    {.name = "devices", .type = SONDE_OPTION_STRING, .argument = "NUMBER,...", .offset = AT(devices),
+     .help = "Of NVIDIA devices only these, by NVML's numbers (default: all)."},
+    {.name = "csv", .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(csv),
+     .help = "Store the figures of each look in this folder, as CSV files in the layout of LDMS."},
+    {.name = "csv-size", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(csv_bytes), .low = 1 << 20,
+     .help = "Begin another file when one is as large (default: 64M), and with each day."},
+    {.name = "sqlite", .type = SONDE_OPTION_STRING, .argument = "FILE", .offset = AT(sqlite),
+     .help = "Store the figures of each look in a database of SQLite, too."},
+    {.name = "sqlite-keep", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = AT(sqlite_keep_ns),
+     .help = "Remove figures from it that are older (default: 168h)."},
     {.name = NULL},
 };
 /* clang-format on */
-
-static const struct monitor_options defaults = {.listen = "127.0.0.1:9469", .interval_ns = 1000000000};
 
 static const struct sonde_example examples[] = {
     {"sonde monitor", "serves http://127.0.0.1:9469/metrics"},
     {"sonde record --light -- ./heat 2048 500", "a program that it sees"},
     {"sonde monitor --listen 0.0.0.0:9469 --interval 5s", "to other machines, too"},
+    {"sonde monitor --config /etc/sonde.toml --check", "is the file right?"},
     {NULL, NULL},
 };
 
@@ -41,10 +123,10 @@ const struct sonde_command sonde_command_monitor = {
                    "from NVML, and how their units are used from GPM.",
     .notes = "Programs are not stopped and not asked: each keeps its sums in memory that it shares. They may start and end at any time, and "
              "the monitor too. An ended program keeps its last figures for five minutes.",
-    .options = options_table,
+    .options = monitor_options_table,
     .examples = examples,
     .options_bytes = sizeof(struct monitor_options),
-    .defaults = &defaults,
+    .defaults = &unset,
     .operand = SONDE_OPERAND_NONE,
     .signals = true,
     .run = run,

@@ -6,14 +6,33 @@
 
 #include <sonde/error.h>
 
+#include "base/nearest.h"
+#include "base/option.h"
 #include "base/text.h"
 #include "monitor/openmetrics.h"
 
 struct monitor_options {
+    const char *config;
+    int check;
     const char *listen;    /* "ADDRESS:PORT" */
     const char *folder;    /* of announced programs; NULL: this user's */
     uint64_t interval_ns;
+    const char *metrics;   /* patterns of names, separated by commas; NULL: all */
+    const char *devices;   /* numbers of NVIDIA devices, separated by commas; NULL: all */
+    const char *csv;       /* folder of the CSV store; NULL: none */
+    uint64_t csv_bytes;    /* another file begins when one is as large */
+    const char *sqlite;    /* file of the database; NULL: none */
+    uint64_t sqlite_keep_ns;
 };
+
+/* Of the command. In lines with a `value` are options of the command line alone. All others are strings or have 64 bits. */
+extern const struct sonde_option monitor_options_table[];
+
+/* Of values that the table cannot check: 0, or SONDE_EINVALID with what is wrong, and what may have been meant. */
+int monitor_option_check(const struct monitor_options *options, struct sonde_text *wrong, struct sonde_nearest *nearest);
+
+/* config.c: fill in what `options` has as in `unset`. 0, or the exit status after a message. */
+int monitor_config_read(const char *path, const struct monitor_options *unset, struct monitor_options *options);
 
 /* serve.c: until a signal comes. Returns the exit status, after a message. In place of it missing.c, where libmicrohttpd's header was
  * missing when this was built. */

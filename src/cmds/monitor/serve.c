@@ -11,15 +11,28 @@
 #include "cmds/command.h"
 #include "cmds/stop.h"
 #include "monitor/announced.h"
+#include "monitor/csv.h"
+#include "monitor/database.h"
 #include "monitor/gpu_metrics.h"
 #include "monitor/gpus.h"
 #include "monitor/openmetrics.h"
+#include "monitor/samples.h"
 #include "monitor/watch.h"
 
+struct store {
+    struct sonde_csv *csv; /* this, */
+    struct sonde_database *database; /* or this */
+    const char *path;
+    char said[1024]; /* what was wrong at the last look; empty: nothing */
+};
+
 struct monitor {
+    const struct monitor_options *options;
     pthread_mutex_t lock; /* over all of it: the server's thread reads what the first one changes */
     struct sonde_watch *watch;
     struct sonde_gpus *gpus;
+    struct store stores[SONDE_STORES]; /* of the first thread alone */
+    size_t store_count;
     struct sonde_openmetrics_own own;
     double swept_s; /* when the folder was swept last */
     char said[1024]; /* the last message about programs that could not be read */
@@ -36,11 +49,85 @@ static double seconds(clockid_t id)
 static void write_metrics(void *user, enum sonde_metrics_form form, struct sonde_text *out)
 {
     struct monitor *m = user;
+    const bool all = !m->options->metrics && !m->options->devices;
+    struct sonde_text whole = {0}, *to = all ? out : &whole;
     pthread_mutex_lock(&m->lock);
     m->own.cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID);
-    sonde_gpu_metrics_write(m->gpus, form, out);
-    sonde_openmetrics_write(m->watch, &m->own, form, out);
+    sonde_gpu_metrics_write(m->gpus, form, to);
+    sonde_openmetrics_write(m->watch, &m->own, form, to);
     pthread_mutex_unlock(&m->lock);
+    if (all)
+        return;
+    sonde_samples_choose(sonde_text_get(&whole), m->options->metrics, m->options->devices, out);
+    out->failed |= whole.failed;
+    sonde_text_fini(&whole);
+}
+
+/* What is wrong with a store is said once, and that it is well again. */
+static void say_store(struct store *store, int code, const struct sonde_diag *diag)
+{
+    char now[sizeof store->said] = "";
+    if (code)
+        snprintf(now, sizeof now, "%s %s: %s", diag->what, diag->where, diag->why);
+    if (strcmp(now, store->said) == 0)
+        return;
+    if (code)
+        sonde_say_diag(diag);
+    else
+        sonde_say("figures are stored in %s again", store->path);
+    memcpy(store->said, now, sizeof now);
+}
+
+/* The text is taken apart, so each store gets its own. */
+static void put(struct monitor *m, size_t i, const struct timespec *now)
+{
+    struct store *store = &m->stores[i];
+    struct sonde_store_count count = m->own.stores[i];
+    struct sonde_text text = {0};
+    struct sonde_diag diag = {0};
+    int code = 0;
+    write_metrics(m, SONDE_METRICS_CLASSIC, &text);
+    if (text.failed)
+        code = sonde_diag_set(&diag, SONDE_ENOMEM, store->path, "cannot store in");
+    else if (text.length)
+        code = store->csv ? sonde_csv_put(store->csv, text.bytes, now, &count, &diag)
+                          : sonde_database_put(store->database, text.bytes, now, &count, &diag);
+    sonde_text_fini(&text);
+    pthread_mutex_lock(&m->lock);
+    m->own.stores[i] = count;
+    pthread_mutex_unlock(&m->lock);
+    say_store(store, code, &diag);
+}
+
+static void put_all(struct monitor *m)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    for (size_t i = 0; i < m->store_count; i++)
+        put(m, i, &now);
+}
+
+static int open_stores(struct monitor *m, struct sonde_diag *diag)
+{
+    const struct monitor_options *o = m->options;
+    int code = 0;
+    if (o->csv && !(code = sonde_csv_open(o->csv, o->csv_bytes, &m->stores[m->store_count].csv, diag))) {
+        m->stores[m->store_count].path = o->csv;
+        m->own.stores[m->store_count++].store = "csv";
+    }
+    if (!code && o->sqlite && !(code = sonde_database_open(o->sqlite, o->sqlite_keep_ns, &m->stores[m->store_count].database, diag))) {
+        m->stores[m->store_count].path = o->sqlite;
+        m->own.stores[m->store_count++].store = "sqlite";
+    }
+    return code;
+}
+
+static void close_stores(struct monitor *m)
+{
+    for (size_t i = 0; i < m->store_count; i++) {
+        sonde_csv_close(m->stores[i].csv);
+        sonde_database_close(m->stores[i].database);
+    }
 }
 
 /* A program of another version, mostly: said once. */
@@ -94,6 +181,7 @@ static void serve(struct monitor *m, const struct sonde_stop *stop, uint64_t int
     int came;
     do {
         look(m);
+        put_all(m);
         const double now = seconds(CLOCK_MONOTONIC);
         next += (double)interval_ns / 1e9;
         if (next < now)
@@ -106,7 +194,7 @@ static void serve(struct monitor *m, const struct sonde_stop *stop, uint64_t int
 
 int monitor_serve(const struct monitor_options *options)
 {
-    struct monitor m = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct monitor m = {.lock = PTHREAD_MUTEX_INITIALIZER, .options = options};
     struct monitor_server *server = NULL;
     struct sonde_diag diag = {0};
     struct sonde_stop stop;
@@ -114,6 +202,8 @@ int monitor_serve(const struct monitor_options *options)
     int code = sonde_announced_folder(options->folder, folder, &diag);
     if (!code && (!(m.watch = sonde_watch_create(folder)) || !(m.gpus = sonde_gpus_create())))
         code = sonde_diag_set(&diag, SONDE_ENOMEM, NULL, "cannot serve");
+    if (!code)
+        code = open_stores(&m, &diag);
     if (!code)
         code = sonde_stop_begin(&stop, &diag);
     if (!code)
@@ -124,6 +214,7 @@ int monitor_serve(const struct monitor_options *options)
         serve(&m, &stop, options->interval_ns);
         monitor_server_stop(server);
     }
+    close_stores(&m);
     sonde_watch_destroy(m.watch);
     sonde_gpus_destroy(m.gpus);
     return code ? sonde_say_diag(&diag) : SONDE_EXIT_OK;

@@ -175,7 +175,7 @@ static bool names_it(const char *entry, const char *variable)
     return length && strncmp(entry, variable, length) == 0 && entry[length] == '=';
 }
 
-static bool is_ours(const char *entry)
+bool record_environment_is_ours(const char *entry)
 {
     static const char *const names[] = {
         "LD_PRELOAD", "SONDE_AGENT", "SONDE_OUT", "SONDE_TRACE", "SONDE_LIGHT", "SONDE_MEMORY", "SONDE_STREAMS_PER_THREAD",
@@ -199,7 +199,7 @@ static void say_unused(const struct record_options *o)
     if (o->quiet || getenv("SONDE_AGENT"))
         return;
     for (char **entry = environ; *entry; entry++)
-        if (strncmp(*entry, "SONDE_", 6) == 0 && is_ours(*entry))
+        if (strncmp(*entry, "SONDE_", 6) == 0 && record_environment_is_ours(*entry))
             sonde_text_format(&names, "%s%.*s", names.length ? ", " : "", (int)strcspn(*entry, "="), *entry);
     if (names.length)
         sonde_say("ignoring %s from the environment: use the options of record instead, see sonde record --help",
@@ -258,7 +258,7 @@ char **record_environment(const struct record_options *o, const struct record_pa
     struct environment e = {0};
     say_unused(o);
     for (char **entry = environ; *entry && !e.failed; entry++)
-        if (!is_ours(*entry))
+        if (!record_environment_is_ours(*entry))
             put_entry(&e, strdup(*entry));
 
     for (const struct sonde_runtime *r = sonde_runtimes; r->name; r++)

@@ -32,6 +32,8 @@ static const struct sonde_option options[] = {
     {.name = "light", .type = SONDE_OPTION_FLAG, .offset = AT(mode), .value = RECORD_LIGHT,
      .help = "no measurement: announce the program to `sonde monitor` and `sonde top`, with sums by device and kernel; --output is the "
              "folder of announced programs (default: /dev/shm/sonde-UID)"},
+    {.name = "environment", .type = SONDE_OPTION_FLAG, .offset = AT(environment),
+     .help = "with --light and without a program: print the environment variables that make programs announce themselves, one a line"},
     {.name = "cpu", .type = SONDE_OPTION_INT, .argument = "HZ", .offset = AT(cpu_hz), .low = 0, .high = 10000,
      .help = "sampling rate of the CPU side: call path samples per second of CPU time of each thread (default: 199; 0: off)"},
     {.name = "values", .type = SONDE_OPTION_CHOICE, .argument = "MODE", .offset = AT(values), .choices = record_values_names, .otherwise = "coarse",
@@ -301,7 +303,9 @@ static int run(const void *values, int argc, char **argv)
     struct sonde_diag diag = {0};
     struct record_result result = {0};
     note_begin();
-    if (!o->pid == !argc)
+    if (o->environment && (argc || o->pid || o->mode != RECORD_LIGHT))
+        return sonde_say_usage(&sonde_command_record, "--environment is for --light, and goes without a program");
+    if (!o->environment && !o->pid == !argc)
         return sonde_say_usage(&sonde_command_record, o->pid ? "--pid goes without a program, not '%s'" : "missing argument; usage: sonde record %s",
                                o->pid ? argv[0] : sonde_command_record.usage);
     if (o->capture && strcmp(o->capture, "cuda") != 0 && strncmp(o->capture, "nvtx:", 5) != 0) {
@@ -325,13 +329,15 @@ static int run(const void *values, int argc, char **argv)
         sonde_say("out of memory");
         return RECORD_EXIT_FAILED;
     }
-    int status = o->pid ? 0 : record_find_program(argv[0], paths->program, sizeof paths->program, &diag);
+    int status = o->pid || o->environment ? 0 : record_find_program(argv[0], paths->program, sizeof paths->program, &diag);
     if (!status && record_find_libraries(paths, &diag) != SONDE_OK)
         status = RECORD_EXIT_FAILED;
     if (status) {
         sonde_say_diag(&diag);
     } else if (o->pid) {
         status = record_attach(o, paths);
+    } else if (o->environment) {
+        status = record_light_print(o, paths);
     } else if (o->mode == RECORD_LIGHT) {
         status = record_light(o, paths, argv);
     } else if (o->calibrate) {

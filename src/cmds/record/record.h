@@ -64,6 +64,7 @@ struct record_options {
     int api, graph;                     /* indices into record_api_names, record_graph_names */
     const char *capture;                /* "cuda", "nvtx:NAME"; NULL: all */
     const char *hide_arguments;         /* patterns, separated by commas; NULL: none */
+    int environment; /* print it, and start nothing */
     int calibrate;
     int64_t pairs;
 };
@@ -114,6 +115,8 @@ const char *record_program_obstacle(const char *path);
  * NULL when out of memory. record_environment_free() frees it. */
 char **record_environment(const struct record_options *options, const struct record_paths *paths);
 void record_environment_free(char **environment);
+/* Is this entry of it one that switches the agent on? */
+bool record_environment_is_ours(const char *entry);
 
 /* Choose and make the measurement's folder; fills paths->output, ->shown and ->folder. */
 int record_output_make(const struct record_options *options, const char *program,
@@ -167,6 +170,9 @@ int record_exec_failed(const char *path, int why, struct sonde_diag *diag);
 
 /* Become a program that announces itself (monitor/announced.h). Returns the exit status, after a message, where that cannot be. */
 int record_light(const struct record_options *options, struct record_paths *paths, char **argv);
+
+/* Print what record_light sets in the environment, as lines NAME=VALUE that shells and systemd read. Returns the exit status, after a message. */
+int record_light_print(const struct record_options *options, struct record_paths *paths);
 
 /* Record a program that runs already, and leave it. Returns the exit status. */
 int record_attach(const struct record_options *options, struct record_paths *paths);
