@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""How fast the viewer is, behind its server and as one file, and speedscope on the same data: docs/performance.md, "The viewer".
+"""How fast the viewer is, behind its server and as one file, and speedscope and the Firefox Profiler on the same data: docs/performance.md, "The viewer".
 
-    bench/viewer.py [--build DIR] [--rounds N] [--large] [--out FILE]
+    bench/viewer.py [--build DIR] [--rounds N] [--large] [--firefox-profiler DIR] [--out FILE]
 
 Measurements are made up by tests/synth as bench/analyze.py makes them: kernels, copies, API calls, call paths 24 deep, samples, waits. Chromium
 opens each in a window of its own (bench/viewer.mjs), and moves in it as somebody would. --large adds 100 million operations on 1,000 queues
-(two minutes to make, 1 GB of disk). Speedscope's page comes from npm's package, into BUILD/bench/peers.
+(two minutes to make, 1 GB of disk). Speedscope's page comes from npm's package, into BUILD/bench/peers. --firefox-profiler: the sources of
+https://github.com/firefox-devtools/profiler, built there (`yarn install; yarn build-prod`).
 """
 import argparse, json, os, shutil, statistics, subprocess, sys, tempfile
 
@@ -42,8 +43,8 @@ def frames(found):
 
 
 class Viewer:
-    def __init__(self, build, rounds, large):
-        self.build, self.rounds, self.large = build, rounds, large
+    def __init__(self, build, rounds, large, firefox=None):
+        self.build, self.rounds, self.large, self.firefox = build, rounds, large, firefox
         self.node = f"{build}/viewer/node/bin/node"
         self.work = tempfile.mkdtemp(prefix="bench-", dir=build)
 
@@ -73,7 +74,12 @@ class Viewer:
         tiles = found["tiles"]
         say(f"      frames, 95 %: {frames(found)}" + (f"; a tile's answer {tiles['median']:.0f}, 95 % {tiles['p95']:.0f} ms" if tiles["count"] else ""))
 
-    # ---- speedscope -------------------------------------------------------------------
+    # ---- other viewers ----------------------------------------------------------------
+
+    def other(self, viewer, page, file):
+        found = json.loads(self.command(self.node, f"{HERE}/otherviewer.mjs", "--build", self.build, "--viewer", viewer, "--page", page, "--rounds", self.rounds, file))
+        os.remove(file)
+        return found
 
     def speedscope_page(self):
         """The folder of its built page; None, with the reason said, where it cannot be had."""
@@ -95,11 +101,18 @@ class Viewer:
         self.command(f"{self.build}/bin/sonde", "export", "-q", "--force", path, "--to", "json", "-o", everything)
         about = json.loads(self.command(sys.executable, f"{HERE}/speedscope.py", everything, file, *flat))
         os.remove(everything)
-        found = json.loads(self.command(self.node, f"{HERE}/speedscope.mjs", "--build", self.build, "--page", page, "--rounds", self.rounds, file))
-        os.remove(file)
+        found = self.other("speedscope", page, file)
         say(f"  {operations:>11,} operations, speedscope {found['version']}, {found['bytes'] / 1e6:.1f} MB, {about['events']:,} events in {about['profiles']:,} profiles"
             f"{', calls without call paths' if flat else ''}: at rest {spread(found['opened'])}")
         say(f"      frames of one lane, 95 %: {frames(found)}" + (f"; {'; '.join(found['failed'])[:200]}" if found["failed"] else ""))
+
+    def firefox_profiler(self, operations, path):
+        """Of the trace events that the export `chrome` writes."""
+        file = f"{self.work}/{operations}.chrome.json"
+        self.command(f"{self.build}/bin/sonde", "export", "-q", "--force", path, "--to", "chrome", "-o", file)
+        found = self.other("firefox", f"{self.firefox}/dist", file)
+        say(f"  {operations:>11,} operations, Firefox Profiler, {found['bytes'] / 1e6:.1f} MB: at rest {spread(found['opened'])}")
+        say(f"      frames of one thread's markers, 95 %: {frames(found)}" + (f"; {'; '.join(found['failed'])[:200]}" if found["failed"] else ""))
 
     # ---- all of it ------------------------------------------------------------------------
 
@@ -113,10 +126,13 @@ class Viewer:
                 self.sonde(operations, path, "--html")
                 if page:
                     self.speedscope(operations, path, page)
+                if self.firefox:
+                    self.firefox_profiler(operations, path)
             shutil.rmtree(path)
         if not self.large:
             say(f"  {LARGE:>11,} operations: left out, --large makes them")
-        say("  Perfetto's UI and the Firefox Profiler: left out, npm has no package with their built pages")
+        if not self.firefox:
+            say("  Firefox Profiler: not measured, --firefox-profiler says where its built sources are")
 
 
 def main():
@@ -124,9 +140,10 @@ def main():
     parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--large", action="store_true", help="with 100 million operations")
+    parser.add_argument("--firefox-profiler", metavar="DIR", help="also measure it: the folder of its built sources")
     parser.add_argument("--out", help="also write the table to this file")
     args = parser.parse_args()
-    viewer = Viewer(os.path.abspath(args.build), args.rounds, args.large)
+    viewer = Viewer(os.path.abspath(args.build), args.rounds, args.large, args.firefox_profiler and os.path.abspath(args.firefox_profiler))
     try:
         viewer.run()
     finally:
