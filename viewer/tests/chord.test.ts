@@ -1,6 +1,6 @@
 /* chord.test.ts - places on a circle and the ribbons between them. */
 import { describe, expect, it } from "vitest";
-import { arcPath, labelAt, layOutChord, ribbonPath, type Arc } from "../src/draw/chord.js";
+import { arcPath, hasRoom, labelAt, layOutChord, ribbonPath, type Arc } from "../src/draw/chord.js";
 
 const span = ({ begin, end }: Arc) => end - begin;
 const FLOWS = [{ from: 0, to: 1, value: 6 }, { from: 1, to: 2, value: 6 }, { from: 2, to: 0, value: 3 }, { from: 2, to: 2, value: 1 }];
@@ -64,5 +64,12 @@ describe("paths", () => {
     expect(labelAt({ begin: 0, end: Math.PI }, 100)).toEqual({ x: 100, y: expect.closeTo(0, 9), anchor: "start" });
     expect(labelAt({ begin: Math.PI, end: 2 * Math.PI }, 100).anchor).toBe("end");
     expect(labelAt({ begin: -0.1, end: 0.1 }, 100).anchor).toBe("middle");
+  });
+
+  it("have none where it would touch the next", () => {
+    expect(hasRoom({ begin: -0.1, end: 0.1 }, 100, 60, 14)).toBe(false); /* at the top they are side by side */
+    expect(hasRoom({ begin: -0.4, end: 0.4 }, 100, 60, 14)).toBe(true);
+    expect(hasRoom({ begin: 1.5, end: 1.7 }, 100, 60, 14)).toBe(true); /* at the side one above the other */
+    expect(hasRoom({ begin: 1.5, end: 1.6 }, 100, 60, 14)).toBe(false);
   });
 });

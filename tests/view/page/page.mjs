@@ -714,6 +714,15 @@ class Tour {
     await this.open(`${this.base}#/comm?from=0&to=${to}`);
     const found = await this.commColumn(main, "Pairs", 4);
     check("comm: of a range", found.join() === part.pairs.map(({ operations }) => operations).sort().join() && part.pairs.length > 0, `${found}`);
+    const box = await main.locator(".part-range canvas").boundingBox(), y = box.y + box.height / 2;
+    await this.show("comm");
+    await this.page.mouse.move(box.x + box.width / 4, y);
+    await this.page.mouse.down();
+    await this.page.mouse.move(box.x + box.width / 2, y, { steps: 4 });
+    await this.page.mouse.up();
+    await this.watch.settled();
+    const [, from, end] = /from=(\d+)&to=(\d+)/.exec(this.page.url()) ?? [];
+    check("comm: a range is dragged", Math.abs(from / length_ns - 0.25) < 0.01 && Math.abs(end / length_ns - 0.5) < 0.01, this.page.url());
     check("comm: accesses have no times", (await this.text()).includes(plain("Accesses of kernels have no times")));
     this.nothingWrong("comm, of a ring");
   }

@@ -71,6 +71,12 @@ export function ribbonPath({ from, to }: { from: Arc; to: Arc }, radius: number,
   return `M${point(from.begin, radius)}${along(from, radius, true)}Q0 0 ${point(to.begin, radius - head)}L${point(middle, radius)}L${point(to.end, radius - head)}Q0 0 ${point(from.begin, radius)}Z`;
 }
 
+/** A text of this size at the middle of the place touches none at the places beside it. */
+export function hasRoom({ begin, end }: Arc, radius: number, width: number, height: number): boolean {
+  const middle = (begin + end) / 2, length = (end - begin) * radius;
+  return length * Math.abs(Math.sin(middle)) >= height || length * Math.abs(Math.cos(middle)) >= width;
+}
+
 /** Where the name of a place is written, and to which side it goes on. */
 export function labelAt({ begin, end }: Arc, radius: number): { x: number; y: number; anchor: "start" | "middle" | "end" } {
   const middle = (begin + end) / 2, x = Math.sin(middle) * radius;

@@ -85,6 +85,13 @@ export function matrixOf(comm: Comm): Matrix {
   return { ends, cells: ends.map(({ end: from }) => ends.map(({ end: to }) => comm.matrix.find((pair) => pair.from === from && pair.to === to) ?? null)) };
 }
 
+const LONG_NAMES_MOST = 8;
+
+/** What places are called where there is little room: of many, their numbers. */
+export function shortNames(ends: readonly Place[]): string[] {
+  return ends.map(({ end, name }) => (ends.length > LONG_NAMES_MOST ? endKey(end) : name));
+}
+
 function rank(end: End): number {
   return end === "host" ? 0 : end === null ? 2 : 1;
 }

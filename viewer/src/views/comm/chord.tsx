@@ -1,15 +1,13 @@
 /* chord.tsx - who sends to whom as a circle: places on the rim, and between them ribbons as wide as what went there, of the colour of where it came from. */
 import { useMemo, useRef } from "preact/hooks";
-import { arcPath, labelAt, layOutChord, ribbonPath } from "../../draw/chord.js";
+import { arcPath, hasRoom, labelAt, layOutChord, ribbonPath } from "../../draw/chord.js";
 import { DARK_INKS, kindColour, LIGHT_INKS, placeColour, type Theme } from "../../draw/colours.js";
 import { shortened } from "../../draw/graph.js";
-import { measured, pairText, type End, type Measure, type Pair, type Place } from "../../model/comm.js";
+import { measured, pairText, shortNames, type End, type Measure, type Pair, type Place } from "../../model/comm.js";
 import { useShared } from "../context.js";
 import { PictureButtons } from "../parts/download.jsx";
 
-const RADIUS = 124, RIM = 12, HEAD = 7, NAMES = 100, ABOVE = 26, LETTERS = 14;
-/** A name has room from this angle on. */
-const NAMED = 0.11;
+const RADIUS = 124, RIM = 12, HEAD = 7, NAMES = 100, ABOVE = 26, LETTERS = 14, LETTER = 7, LINE = 14;
 
 function colourOf(ends: readonly Place[], end: End, theme: Theme): string {
   if (end === "host" || end === null) return kindColour(end === "host" ? "off_cpu" : "unknown", theme);
@@ -34,7 +32,7 @@ export function Chord({ ends, pairs, by, lit, onPair, onEnd }: Props) {
     const place = (end: End) => ends.findIndex((one) => one.end === end);
     return layOutChord(ends.length, shown.map((pair) => ({ from: place(pair.from), to: place(pair.to), value: measured(pair, by) })));
   }, [ends, shown, by]);
-  const width = 2 * (RADIUS + RIM + NAMES), height = 2 * (RADIUS + RIM + ABOVE);
+  const short = shortNames(ends), width = 2 * (RADIUS + RIM + NAMES), height = 2 * (RADIUS + RIM + ABOVE);
   if (!shown.length) return <p class="quiet">Nothing of this is known.</p>;
   return (
     <figure class="comm-chord">
@@ -48,13 +46,13 @@ export function Chord({ ends, pairs, by, lit, onPair, onEnd }: Props) {
           </path>
         ))}
         {ends.map(({ end, name }, i) => {
-          const arc = layout.arcs[i]!, at = labelAt(arc, RADIUS + RIM + 8);
+          const arc = layout.arcs[i]!, at = labelAt(arc, RADIUS + RIM + 8), words = shortened(short[i]!, LETTERS);
           return (
             <g key={String(end)} class="comm-end" onClick={onEnd && end !== null ? () => onEnd(end) : undefined}>
               <path d={arcPath(arc, RADIUS + 3, RADIUS + RIM)} fill={colourOf(ends, end, theme)} />
-              {arc.end - arc.begin >= NAMED && (
+              {hasRoom(arc, RADIUS + RIM, words.length * LETTER, LINE) && (
                 <text x={at.x.toFixed(1)} y={(at.y + 4).toFixed(1)} text-anchor={at.anchor} fill={inks.ink}>
-                  {shortened(name, LETTERS)}
+                  {words}
                 </text>
               )}
               <title>{name}</title>

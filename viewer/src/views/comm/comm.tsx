@@ -10,6 +10,7 @@ import { Failure } from "../failure.jsx";
 import { CodeView } from "./code.jsx";
 import { DeviceView } from "./devices.jsx";
 import { ObjectView } from "./objects.jsx";
+import { RunRange } from "./range.jsx";
 import { System } from "./system.jsx";
 import { Looked } from "./tables.jsx";
 import "../memory/memory.css";
@@ -27,6 +28,7 @@ export function CommPage() {
   return (
     <div class="comm">
       <h1 class="unseen">Communication</h1>
+      <RunRange />
       <Head comm={comm.value} />
       {comm.value.pairs.length > 0 ? <Body comm={comm.value} /> : comm.value.coverage.length > 0 && <Looked rows={comm.value.coverage} />}
     </div>

@@ -18,11 +18,12 @@ export function DeviceView({ comm }: { comm: Comm }) {
   const { end, name } = shown, touches = (row: Sums) => row.from === end || row.to === end, queues = queuesOf(run, end, comm.matrix);
   return (
     <>
-      <div class="comm-switch" role="group" aria-label="The device">
-        {known.map((one) => (
-          <button key={String(one.end)} type="button" aria-pressed={one === shown} onClick={() => go({ device: endKey(one.end) }, { replace: true })}>{one.name}</button>
-        ))}
-      </div>
+      <label class="comm-device">
+        Device{" "}
+        <select value={endKey(end)} onChange={(event) => go({ device: event.currentTarget.value }, { replace: true })}>
+          {known.map((one) => <option key={String(one.end)} value={endKey(one.end)}>{one.name}</option>)}
+        </select>
+      </label>
       <div class="comm-pictures">
         <div class="comm-inout">
           <h2>{`Out of ${name}`}</h2>

@@ -1,11 +1,14 @@
 /* system.tsx - all of it: devices × devices as a matrix and as a circle, and the pairs by kind. */
 import { useMemo } from "preact/hooks";
-import { matrixOf, measured, measuredText, MEASURES, pairText, wayKey, type Comm, type End, type Measure, type Pair } from "../../model/comm.js";
+import { shortened } from "../../draw/graph.js";
+import { matrixOf, measured, measuredText, MEASURES, pairText, shortNames, wayKey, type Comm, type End, type Measure, type Pair, type Place } from "../../model/comm.js";
 import { useShared } from "../context.js";
 import { Scroll } from "../parts/scroll.jsx";
 import { Chord } from "./chord.jsx";
 import { Pairs } from "./tables.jsx";
 
+/** Of a name at the matrix. */
+const LETTERS = 32;
 const WORDS: Record<Measure, string> = { bytes: "Bytes", operations: "Operations", rate: "Rate while copying" };
 
 export function System({ comm, chosen }: { comm: Comm; chosen: Pair | null }) {
@@ -41,8 +44,9 @@ interface MatrixProps {
 function MatrixTable({ comm, chosen, by, onPair, onEnd }: MatrixProps) {
   const { ends, cells } = useMemo(() => matrixOf(comm), [comm]);
   const most = Math.max(...comm.matrix.map((pair) => measured(pair, by)));
-  const name = (words: string, end: End, title: string) => (
-    end === null ? `${words} ${title}` : <>{words} <button type="button" class="link" title="What goes out of it, and comes in" onClick={() => onEnd(end)}>{title}</button></>
+  const short = shortNames(ends).map((text) => shortened(text, LETTERS));
+  const name = (words: string, { end, name: whole }: Place, at: number) => (
+    end === null ? `${words} ${whole}` : <>{words} <button type="button" class="link" title={`${whole}: what goes out of it, and comes in`} onClick={() => onEnd(end)}>{short[at]}</button></>
   );
   return (
     <Scroll frame="comm-frame" class="comm-scroll" label="Matrix of devices">
@@ -50,13 +54,13 @@ function MatrixTable({ comm, chosen, by, onPair, onEnd }: MatrixProps) {
         <thead>
           <tr>
             <td />
-            {ends.map((one) => <th key={String(one.end)} scope="col">{name("to", one.end, one.name)}</th>)}
+            {ends.map((one, at) => <th key={String(one.end)} scope="col">{name("to", one, at)}</th>)}
           </tr>
         </thead>
         <tbody>
           {ends.map((one, row) => (
             <tr key={String(one.end)}>
-              <th scope="row">{name("from", one.end, one.name)}</th>
+              <th scope="row">{name("from", one, row)}</th>
               {cells[row]!.map((pair, column) => (
                 pair ? <Cell key={column} pair={pair} share={most > 0 ? measured(pair, by) / most : 0} text={measuredText(pair, by)} chosen={pair === chosen} onPair={onPair} /> : <td key={column} class="quiet">–</td>
               ))}
