@@ -3,11 +3,6 @@
 // A frame has three times. *Main thread*: from its begin to the first task after its painting: events, scripts, layout and painting, without what
 // puts it on the screen. *Interval*: from one frame to the next, of which there are 60 a second at most. *CPU*: what the page's thread computed from
 // the end of the frame before to the end of this one, whatever else the machine does: from Chromium's trace.
-import { createReadStream, existsSync, statSync } from "node:fs";
-import { createServer } from "node:http";
-import path from "node:path";
-import { parseArgs } from "node:util";
-import { findChromium, openBrowser } from "../tests/view/page/browser.mjs";
 
 /** In the page, before anything else: when it changed last, or worked for more than 50 ms; and when its lanes, or its first table, were there. */
 export function watchChanges() {
@@ -126,69 +121,4 @@ export async function inRounds(browser, rounds, visit) {
       await context.close();
     }
   }
-}
-
-const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".wasm": "application/wasm", ".svg": "image/svg+xml" };
-
-/** The built page in `folder`, and `file` as /profile.json; an address that names no file is the page itself. */
-async function serve(folder, file) {
-  const server = createServer((asked, answer) => {
-    const name = decodeURIComponent(new URL(asked.url, "http://localhost").pathname).slice(1), inside = path.join(folder, path.normalize(`/${name}`));
-    const from = name === "profile.json" ? file : path.extname(name) ? inside : path.join(folder, "index.html");
-    if (!existsSync(from)) return answer.writeHead(404).end();
-    answer.writeHead(200, { "Content-Type": TYPES[path.extname(from)] ?? "application/octet-stream", "Content-Length": statSync(from).size });
-    createReadStream(from).pipe(answer);
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return server;
-}
-
-/** Nothing changed for so long. */
-const STILL_MS = 2000, MOST_MS = 600_000;
-
-/** When the page, which has drawn, came to rest; null: it did not. */
-async function rested(tab, picture) {
-  for (const begin = Date.now(); Date.now() - begin < MOST_MS; await tab.waitForTimeout(100)) {
-    const [last, now, drawn] = await tab.evaluate((selector) => [window.lastChange, performance.now(), document.querySelectorAll(selector).length], picture);
-    if (drawn && now - last > STILL_MS) return last;
-  }
-  return null;
-}
-
-/** Another tool's page with a file of its own, by the options --build, --page and --rounds: prints `version`, of each round `opened` (milliseconds from the
- *  navigation until the last change of the page, or the end of its last long task, before it rests), frames, `bytes` of the file, and `failed`: what the page says
- *  where it cannot open it. `picture` selects what is moved in. */
-export async function measureForeign({ name, address, picture, version }) {
-  const { values: options, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { build: { type: "string", default: "build" }, page: { type: "string" }, rounds: { type: "string", default: "5" } },
-  });
-  const file = path.resolve(positionals[0]), page = path.resolve(options.page);
-  if (!findChromium() || !existsSync(path.join(page, "index.html"))) {
-    console.error(`${name}: chromium or the page is missing`);
-    process.exit(1);
-  }
-  const server = await serve(page, file), { browser } = await openBrowser(path.join(path.resolve(options.build), "viewer"));
-  const opened = [], frames = { main: [], interval: [], cpu: [] }, failed = [];
-  try {
-    await inRounds(browser, Number(options.rounds), async (tab) => {
-      tab.on("dialog", (dialog) => (failed.push(dialog.message()), void dialog.dismiss()));
-      tab.on("console", (message) => message.type() === "error" && failed.push(message.text()));
-      tab.on("pageerror", (error) => failed.push(String(error)));
-      tab.on("crash", () => failed.push("the page crashed"));
-      await tab.goto(address(`http://127.0.0.1:${server.address().port}`));
-      const last = await rested(tab, picture);
-      opened.push(last === null ? null : Math.round(last));
-      if (last === null) return;
-      const moved = await framesOf(browser, tab, picture);
-      for (const kind in frames) frames[kind].push(...moved[kind]);
-    });
-  } catch (error) {
-    failed.push(String(error).split("\n")[0]);
-  } finally {
-    await browser.close();
-    server.close();
-  }
-  const figures = { main: summaryOf(frames.main), interval: summaryOf(frames.interval), cpu: summaryOf(frames.cpu) };
-  console.log(JSON.stringify({ version: version(page), opened, ...figures, bytes: statSync(file).size, failed: [...new Set(failed)] }));
 }

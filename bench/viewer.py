@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How fast the viewer is, behind its server and as one file, and others on the same data: docs/performance.md, "The viewer".
+"""How fast the viewer is, behind its server and as one file, and speedscope and the Firefox Profiler on the same data: docs/performance.md, "The viewer".
 
-    bench/viewer.py [--build DIR] [--rounds N] [--large] [--firefox DIR] [--out FILE]
+    bench/viewer.py [--build DIR] [--rounds N] [--large] [--firefox-profiler DIR] [--out FILE]
 
 Measurements are made up by tests/synth as bench/analyze.py makes them: kernels, copies, API calls, call paths 24 deep, samples, waits. Chromium
 opens each in a window of its own (bench/viewer.mjs), and moves in it as somebody would. --large adds 100 million operations on 1,000 queues
-(two minutes to make, 1 GB of disk). Speedscope's page comes from npm's package, into BUILD/bench/peers. The Firefox Profiler has none there: --firefox names its
-sources (https://github.com/firefox-devtools/profiler), in which `yarn build-prod` has made `dist`, with `locales` copied into it.
+(two minutes to make, 1 GB of disk). Speedscope's page comes from npm's package, into BUILD/bench/peers. --firefox-profiler: the sources of
+https://github.com/firefox-devtools/profiler, built there (`yarn install; yarn build-prod`).
 """
 import argparse, json, os, shutil, statistics, subprocess, sys, tempfile
 
@@ -44,7 +44,7 @@ def frames(found):
 
 class Viewer:
     def __init__(self, build, rounds, large, firefox=None):
-        self.build, self.rounds, self.large, self.firefox_sources = build, rounds, large, firefox
+        self.build, self.rounds, self.large, self.firefox = build, rounds, large, firefox
         self.node = f"{build}/viewer/node/bin/node"
         self.work = tempfile.mkdtemp(prefix="bench-", dir=build)
 
@@ -74,7 +74,12 @@ class Viewer:
         tiles = found["tiles"]
         say(f"      frames, 95 %: {frames(found)}" + (f"; a tile's answer {tiles['median']:.0f}, 95 % {tiles['p95']:.0f} ms" if tiles["count"] else ""))
 
-    # ---- speedscope -------------------------------------------------------------------
+    # ---- other viewers ----------------------------------------------------------------
+
+    def other(self, viewer, page, file):
+        found = json.loads(self.command(self.node, f"{HERE}/otherviewer.mjs", "--build", self.build, "--viewer", viewer, "--page", page, "--rounds", self.rounds, file))
+        os.remove(file)
+        return found
 
     def speedscope_page(self):
         """The folder of its built page; None, with the reason said, where it cannot be had."""
@@ -96,22 +101,18 @@ class Viewer:
         self.command(f"{self.build}/bin/sonde", "export", "-q", "--force", path, "--to", "json", "-o", everything)
         about = json.loads(self.command(sys.executable, f"{HERE}/speedscope.py", everything, file, *flat))
         os.remove(everything)
-        self.foreign("speedscope.mjs", page, file, f"  {operations:>11,} operations, speedscope", f"{about['events']:,} events in {about['profiles']:,} profiles"
-                     f"{', calls without call paths' if flat else ''}")
-
-    def foreign(self, script, page, file, who, what):
-        """Another tool's page with a file of its own, which is removed then."""
-        found = json.loads(self.command(self.node, f"{HERE}/{script}", "--build", self.build, "--page", page, "--rounds", self.rounds, file))
-        os.remove(file)
-        say(f"{who} {found['version']}, {found['bytes'] / 1e6:.1f} MB, {what}: at rest {spread(found['opened'])}")
+        found = self.other("speedscope", page, file)
+        say(f"  {operations:>11,} operations, speedscope {found['version']}, {found['bytes'] / 1e6:.1f} MB, {about['events']:,} events in {about['profiles']:,} profiles"
+            f"{', calls without call paths' if flat else ''}: at rest {spread(found['opened'])}")
         say(f"      frames of one lane, 95 %: {frames(found)}" + (f"; {'; '.join(found['failed'])[:200]}" if found["failed"] else ""))
 
-    # ---- the Firefox Profiler ------------------------------------------------------------
-
-    def firefox(self, operations, path):
+    def firefox_profiler(self, operations, path):
+        """Of the trace events that the export `chrome` writes."""
         file = f"{self.work}/{operations}.chrome.json"
         self.command(f"{self.build}/bin/sonde", "export", "-q", "--force", path, "--to", "chrome", "-o", file)
-        self.foreign("firefox.mjs", f"{self.firefox_sources}/dist", file, f"  {operations:>11,} operations, Firefox Profiler", "as a trace of Chrome's, without call paths")
+        found = self.other("firefox", f"{self.firefox}/dist", file)
+        say(f"  {operations:>11,} operations, Firefox Profiler, {found['bytes'] / 1e6:.1f} MB: at rest {spread(found['opened'])}")
+        say(f"      frames of one thread's markers, 95 %: {frames(found)}" + (f"; {'; '.join(found['failed'])[:200]}" if found["failed"] else ""))
 
     # ---- all of it ------------------------------------------------------------------------
 
@@ -125,13 +126,13 @@ class Viewer:
                 self.sonde(operations, path, "--html")
                 if page:
                     self.speedscope(operations, path, page)
-                if self.firefox_sources:
-                    self.firefox(operations, path)
+                if self.firefox:
+                    self.firefox_profiler(operations, path)
             shutil.rmtree(path)
         if not self.large:
             say(f"  {LARGE:>11,} operations: left out, --large makes them")
-        if not self.firefox_sources:
-            say("  the Firefox Profiler: left out, npm has no package with its built page; --firefox names one")
+        if not self.firefox:
+            say("  Firefox Profiler: not measured, --firefox-profiler says where its built sources are")
 
 
 def main():
@@ -139,10 +140,10 @@ def main():
     parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--large", action="store_true", help="with 100 million operations")
-    parser.add_argument("--firefox", metavar="DIR", help="the Firefox Profiler's sources, built")
+    parser.add_argument("--firefox-profiler", metavar="DIR", help="also measure it: the folder of its built sources")
     parser.add_argument("--out", help="also write the table to this file")
     args = parser.parse_args()
-    viewer = Viewer(os.path.abspath(args.build), args.rounds, args.large, args.firefox)
+    viewer = Viewer(os.path.abspath(args.build), args.rounds, args.large, args.firefox_profiler and os.path.abspath(args.firefox_profiler))
     try:
         viewer.run()
     finally:

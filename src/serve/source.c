@@ -1,8 +1,8 @@
 /* source.c - the request `source`: a line of a source file, with some lines around it.
  *
  * A measurement holds names of files and not what is in them; it may come from anywhere, and so may a request. So a file is read
- * only if a call path of the measurement names it, byte for byte; only if it is a regular file, and its name no symbolic link; and
- * of its bytes only the lines that were asked for are told. Nothing is kept: a file may change while the session is open.
+ * only if a call path of the measurement, or an access of a kernel, names it, byte for byte; only if it is a regular file, and its name
+ * no symbolic link; and of its bytes only the lines that were asked for are told. Nothing is kept: a file may change while the session is open.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,10 +43,24 @@ static const struct asked nothing = {.process = -1, .line = -1, .around = 5};
 
 /* ---- may it be read ----------------------------------------------------------------------- */
 
-static bool any_names(const struct sonde_profile *profile, const char *file)
+/* The lines of kernels' sources at which they access other memory (record --comm) are in no call path. */
+static bool accesses_name(const struct sonde_process *p, const char *file)
 {
+    const struct sonde_row_remote *rows = p->tables[SONDE_TABLE_REMOTE].rows;
+    for (uint32_t k = 1; k < p->tables[SONDE_TABLE_REMOTE].count; k++)
+        if (rows[k].file && strcmp(sonde_process_string(p, rows[k].file), file) == 0)
+            return true;
+    return false;
+}
+
+static bool any_names(const struct sonde_query *q, const char *file)
+{
+    const struct sonde_profile *profile = q->profile;
     for (size_t i = 1; i < profile->nodes.count; i++)
         if (strcmp(profile->nodes.items[i].file, file) == 0)
+            return true;
+    for (uint32_t i = 0; i < q->m->process_count; i++)
+        if (accesses_name(&q->m->processes[i], file))
             return true;
     return false;
 }
@@ -66,7 +80,7 @@ static bool path_names(const struct sonde_profile *profile, uint32_t node, const
 static int process_names(const struct sonde_query *q, uint32_t process, const char *file)
 {
     const struct sonde_process *p = &q->m->processes[process];
-    bool *seen = calloc(q->profile->nodes.count + 1, sizeof *seen), found = false;
+    bool *seen = calloc(q->profile->nodes.count + 1, sizeof *seen), found = accesses_name(p, file);
     if (!seen)
         return SONDE_ENOMEM;
     for (uint32_t i = 0; i < p->node_block_count && !found; i++)
@@ -89,7 +103,7 @@ static int check(const struct sonde_query *q, const struct asked *asked, struct 
     if (asked->line < 0)
         return sonde_diag_set(diag, SONDE_EINVALID, NULL, "the line is missing");
     problem->option = NULL;
-    const int named = asked->process < 0 ? any_names(q->profile, asked->file)
+    const int named = asked->process < 0 ? any_names(q, asked->file)
                                          : process_names(q, (uint32_t)asked->process, asked->file);
     if (named < 0)
         return sonde_diag_set(diag, named, NULL, "cannot look for the source file");
@@ -295,7 +309,7 @@ static int answer(const struct sonde_session *session, const char *argument, con
 
 const struct sonde_request sonde_request_source = {
     .name = "source",
-    .summary = "a line of a source file that a call path names, with lines around it",
+    .summary = "a line of a source file that a call path or a kernel's access names, with lines around it",
     .options = options_table,
     .options_bytes = sizeof(struct asked),
     .defaults = &nothing,

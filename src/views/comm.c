@@ -168,8 +168,24 @@ static bool has_rate(const struct sonde_comm_sum *s)
     return s->ns > 0 && s->timed == s->operations;
 }
 
+static bool is_exact(const struct sonde_comm *c, uint32_t kind)
+{
+    return !c->partial || !sonde_comm_is_of_kernel(kind);
+}
+
+/* Of a way, whatever its kinds. */
+static bool all_exact(const struct sonde_comm *c, const struct sonde_comm_pair *way)
+{
+    for (size_t i = 0; i < c->pairs.count; i++) {
+        const struct sonde_comm_pair *p = &c->pairs.items[i].pair;
+        if (!is_exact(c, p->kind) && p->process == way->process && sonde_comm_end_equal(p->from, way->from) && sonde_comm_end_equal(p->to, way->to))
+            return false;
+    }
+    return true;
+}
+
 static void pair_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm *c, const struct sonde_comm_way *way,
-                     bool several)
+                     bool exact, bool several)
 {
     const struct sonde_comm_pair *p = &way->pair;
     const struct sonde_comm_sum *s = &way->sum;
@@ -182,7 +198,7 @@ static void pair_row(struct sonde_view_table *t, const struct sonde_query *q, co
     sonde_cell_int(t, true, s->operations);
     sonde_cell_int(t, true, s->bytes);
     sonde_cell_share(t, (double)s->bytes, (double)c->all.bytes);
-    sonde_cell_boolean(t, !sonde_comm_is_of_kernel(p->kind) || !c->partial);
+    sonde_cell_boolean(t, exact);
     sonde_cell_int(t, true, s->timed);
     sonde_cell_int(t, s->timed > 0 || !s->operations, s->ns);
     sonde_cell_real(t, has_rate(s), rate * 1e9);
@@ -258,7 +274,7 @@ static void object_row(struct sonde_view_table *t, const struct sonde_query *q, 
     key_cell(t, q, p->process, p->to);
     way_cell(t, q, p);
     sonde_cell_text(t, sonde_comm_kind_name(p->kind));
-    sum_cells(t, q, c, p, &object->sum, !sonde_comm_is_of_kernel(p->kind) || !c->partial);
+    sum_cells(t, q, c, p, &object->sum, is_exact(c, p->kind));
     sonde_cell_frames(t, q, object->node);
 }
 
@@ -451,7 +467,7 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
     const size_t line_count = rows_of(q, line_table, c->lines.count, "comm --by line");
     const size_t object_count = rows_of(q, object_table, c->objects.count, "comm --by object");
     for (size_t i = 0; i < pair_count; i++)
-        pair_row(pair_table, q, c, &c->pairs.items[i], false);
+        pair_row(pair_table, q, c, &c->pairs.items[i], is_exact(c, c->pairs.items[i].pair.kind), false);
     for (size_t i = 0; i < line_count; i++)
         line_row(line_table, q, c, &c->lines.items[i]);
     for (size_t i = 0; i < object_count; i++)
@@ -460,7 +476,7 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         coverage_row(looked_at, &c->coverage.items[i]);
     for (size_t i = 0; i < c->matrix.count; i++) {
         const struct sonde_comm_pair *p = &c->matrix.items[i].pair;
-        pair_row(matrix_table, q, c, &c->matrix.items[i], !p->from.device && !p->to.device && q->m->process_count > 1);
+        pair_row(matrix_table, q, c, &c->matrix.items[i], all_exact(c, p), !p->from.device && !p->to.device && q->m->process_count > 1);
     }
     if (!c->pairs.count) {
         sonde_view_say(out, false, "no copy and no migration %s", part ? "began in this time" : "was recorded");

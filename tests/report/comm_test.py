@@ -224,7 +224,7 @@ class Kernels(Case):
         path = self.path("some.sonde")
         self.made(path, missed=2)
         value = self.json(path, "comm")
-        self.assertEqual({row["exact"] for name in ("pairs", "lines", "objects") for row in value[name]}, {False})
+        self.assertEqual({row["exact"] for name in ("pairs", "lines", "objects", "matrix") for row in value[name]}, {False})
         self.assertEqual([(row["launches"], row["looked_at"]) for row in value["coverage"]], [(5, 3)])
         self.assertIn("refused its instrumented copy", value["coverage"][0]["reason"])
         self.assertIn("Not all launches were looked at", self.ok("report", path, "comm").out)

@@ -106,6 +106,21 @@ class Source(cli.Case):
         self.refused(path, a, a, process=1)
         self.refused(path, a, "there is no process 2", process=2)
 
+    def test_of_a_kernels_access(self):
+        """The line of a kernel's source is in no call path."""
+        kernel, other = self.file("halo.cu", "a\n" * 9), self.file("other.cu", "b\n" * 9)
+        p = self.process("host-2-0", [], start_ns=2 * 10**12)
+        gpus, at = [p.device("GPU"), p.device("GPU")], p.start_ns + MS
+        halo = p.enqueue(p.thread(2), p.queue(gpus[0]), "cuLaunchKernel", p.node(0, p.frame(live.PYTHON, p.python("step", "step.py", 7))), "kernel",
+                         at, at + 10, at + 500, at + 1500, name="halo")
+        p.remote(halo, p.object(5, 0, 1000, p.start_ns, device=gpus[1]), 1, 7, gpus[0], gpus[1], what=0, size=4, file=kernel, line=7)
+        p.remote(halo, 0, 2, 7, gpus[0], gpus[1], what=0, size=4)
+        path = self.measured(["a.py"], p)
+        self.assertEqual(self.one(path, kernel)["lines"][0], "a")
+        self.assertEqual(self.one(path, kernel, process=1)["lines"][0], "a")
+        self.refused(path, kernel, kernel, process=0)
+        self.refused(path, other, other)
+
     # ---- what is not ----------------------------------------------------------------------------------------------------------
 
     def test_files_that_are_not_named(self):

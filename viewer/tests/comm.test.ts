@@ -1,6 +1,7 @@
 /* comm.test.ts - the page Communication: what follows from its view's answer. */
 import { describe, expect, it } from "vitest";
-import { matrixOf, rateText, wayText, type Comm, type End, type Pair } from "../src/model/comm.js";
+import { lineKey, lineText, matrixOf, measured, measuredText, objectKey, pairText, queuesOf, rateText, wayKey, wayText, type Comm, type End, type Line, type Pair, type SentObject } from "../src/model/comm.js";
+import type { Run } from "../src/model/types.js";
 
 function pair(from: End, to: End, bytes: number): Pair {
   return { from, to, from_name: `name of ${from}`, to_name: `name of ${to}`, bytes } as Pair;
@@ -35,5 +36,60 @@ describe("words", () => {
     expect(wayText({ from: null, to: 0 })).toBe("unknown → 0");
     expect(wayText({ from: "host", to: 1 })).toBe("host → 1");
     expect([null, 0, 1.234e9, 381e9].map(rateText)).toEqual(["-", "0.00 GB/s", "1.23 GB/s", "381 GB/s"]);
+  });
+});
+
+describe("what is measured", () => {
+  const one = { ...pair(0, 1, 2_000), operations: 3, bytes_per_s: 4e9, exact: true };
+
+  it("is bytes, operations or the rate", () => {
+    expect((["bytes", "operations", "rate"] as const).map((by) => measured(one, by))).toEqual([2000, 3, 4e9]);
+    expect((["bytes", "operations", "rate"] as const).map((by) => measuredText(one, by))).toEqual(["2.00 kB", "3", "4.00 GB/s"]);
+    expect(measured({ ...one, bytes_per_s: null }, "rate")).toBe(0);
+  });
+
+  it("is said to be at least so much where launches were not looked at", () => {
+    const some = { ...one, exact: false, bytes_per_s: null };
+    expect(measuredText(some, "bytes")).toBe("≥ 2.00 kB");
+    expect(measuredText(some, "operations")).toBe("≥ 3");
+    expect(pairText(some)).toBe("name of 0 to name of 1: ≥ 2.00 kB in ≥ 3 operations");
+  });
+});
+
+describe("what is chosen", () => {
+  const line = { file: "/src/halo.cu", line: 31, kernel: "void halo<4>(float*)", node: 7, frames: [] as Line["frames"] } as Line;
+
+  it("is known by its ends, its place in the source, or who allocated it", () => {
+    expect(wayKey({ from: null, to: "rank 1: 0" })).toBe("unknown>rank 1: 0");
+    expect(lineKey({ ...line, from: 0, to: 1 } as Line)).toBe(lineKey({ ...line, from: 1, to: 0, node: 9 } as Line));
+    expect(lineKey({ ...line, line: null })).not.toBe(lineKey({ ...line, line: null, node: 9 }));
+    const object = { name: "device", site: "setup() ring.py:3", owner: 1, process: "a" } as SentObject;
+    expect(objectKey({ ...object, from: 0 } as SentObject)).toBe(objectKey({ ...object, from: 1 } as SentObject));
+    expect(objectKey({ ...object, owner: 0 })).not.toBe(objectKey(object));
+  });
+
+  it("is said as the report does", () => {
+    const frames = [{ name: "step", file: "halo.py", line: 7, module: null }, { name: "main", file: "halo.py", line: 9, module: null }];
+    expect(lineText({ ...line, frames })).toMatch(/^halo<4>\(\) halo\.cu:31 ← step/);
+    expect(lineText({ ...line, file: null, line: null })).toBe("halo<4>()");
+    expect(lineText({ ...line, kernel: "at::(anonymous namespace)::copy<(int)4>(char*)" })).toBe("at::(anonymous namespace)::copy<(int)4>() halo.cu:31");
+    expect(lineText({ ...line, kernel: null, frames })).toMatch(/^step.* ← main/);
+  });
+});
+
+describe("queues of a device", () => {
+  const lane = (number: number, device: number | null) => ({ lane: number, kind: device === null ? "thread" : "queue", device });
+  const process = (number: number, name: string) => ({ process: number, name, lanes: [lane(1, null), lane(2, 0), lane(3, 1), lane(4, 1)] });
+  const run = (...names: string[]) => ({ processes: names.map((name, i) => process(i, name)) }) as unknown as Run;
+
+  it("are those of its number", () => {
+    expect(queuesOf(run("a"), 1, [{ ...pair(0, 1, 1), process: "a" }])).toEqual(["0:3", "0:4"]);
+    expect(queuesOf(run("a"), "host", [{ ...pair("host", 1, 1), process: "a" }])).toEqual([]);
+  });
+
+  it("are those of its process", () => {
+    const pairs = [{ ...pair("rank 0: 1", "host", 1), process: "a" }, { ...pair("rank 1: 0", "host", 1), process: "b" }];
+    expect(queuesOf(run("a", "b"), "rank 1: 0", pairs)).toEqual(["1:2"]);
+    expect(queuesOf(run("a", "b"), "rank 2: 0", pairs)).toEqual([]);
   });
 });

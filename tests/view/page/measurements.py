@@ -70,11 +70,57 @@ def names(options):
     return path
 
 
+HALO = """// halo.cu - what the launches below access.
+__global__ void halo(float *mine, const float *theirs, const double *table, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        mine[i] += theirs[i] * (float)table[i % 16];
+    if (i == 0)
+        atomicAdd(mine + n, 1.0f);
+}
+"""
+
+
+def comm(options):
+    """A ring of four GPUs of which one sends to the wrong neighbour, as in Snoopie's second demonstration, and a kernel that reads other memory."""
+    source = os.path.join(options.work, "halo.cu")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(HALO)
+    p = live.Process("ring-4711-1", 4711)
+    gpus, thread, at = [p.device("Test GPU") for _ in range(4)], p.thread(4711), p.start_ns + zoo.MS
+    queues = [p.queue(gpu) for gpu in gpus]
+    here = lambda name, line: p.node(0, p.frame(live.PYTHON, p.python(name, os.path.join(options.work, "ring.py"), line)))
+    call = lambda node, name: p.node(node, p.frame(live.API, offset=2, name=name))
+    main, setup = here("step", 21), here("setup", 3)
+    arrays = [p.object(5, call(setup, "cuMemAlloc"), 1 << 20, p.start_ns, device=gpu) for gpu in gpus]
+    pinned = p.object(8, call(here("tables", 9), "cuMemHostAlloc"), 128, p.start_ns)
+    for k, array in enumerate(arrays):
+        at += 10**4
+        p.enqueue(thread, queues[k], "cuMemcpyHtoD", setup, "write", at, at + 10, at + 500, at + 40500, size=1 << 20, obj=array, work=p.work(source="pageable", target="device"))
+    for i in range(6):
+        for k, gpu in enumerate(gpus):
+            to, at = gpus[0 if k == 2 else (k + 1) % 4], at + 10**5
+            p.enqueue(thread, queues[k], "cuMemcpyPeerAsync", main, "peer_copy", at, at + 10, at + 500, at + 20500, size=1 << 18, obj=arrays[k],
+                      work=p.work(source="device", target="device", devices=(gpu, to)))
+    halo = p.enqueue(thread, queues[0], "cuLaunchKernel", here("step", 22), "kernel", at, at + 10, at + 30500, at + 90500, name="void halo(float*, float const*, double const*, int)")
+    p.remote(halo, arrays[1], 1, 65536, gpus[0], gpus[1], what=0, size=4, file=source, line=6)
+    p.remote(halo, pinned, 2, 65536, gpus[0], 0, what=0, size=8, file=source, line=6)
+    p.remote(halo, arrays[1], 3, 1, gpus[0], gpus[1], what=3, size=4, file=source, line=8)
+    p.looked_at(halo, 3)
+    p.looked_at(halo, 1, 18)
+    path = os.path.join(options.work, "comm.sonde")
+    live.write_manifest(path, ["python3", "ring.py"])
+    p.write(path)
+    return path
+
+
 MADE = {
     "recorded": recorded,
     "before": before,
     "cuda": cuda,
     "names": names,
+    "comm": comm,
     "sampled": lambda options: scenes.sampled(options.work)[0],
     "annotated": lambda options: scenes.annotated(options.work)[0],
     "lanes": lambda options: zoo.many_lanes(options.work),

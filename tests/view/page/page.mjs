@@ -18,7 +18,7 @@ const SKIP = 77;
 /** Of these every control is used. */
 const THOROUGH = ["recorded", "cuda", "names"];
 /** What is in these is known, and so what they look like: expected/NAME.json, written anew with UPDATE=1. */
-const KNOWN = ["names", "sampled", "annotated", "lanes", "nothing", "profile"];
+const KNOWN = ["names", "comm", "sampled", "annotated", "lanes", "nothing", "profile"];
 /** So much may differ, between one machine's fonts and another's. */
 const LOOSE = { mean: 0.03, far: 0.1 };
 const SCRIPT = "<script>alert(1)</script>", IMAGE = '"><img src=x onerror=alert(2)>';
@@ -610,32 +610,121 @@ class Tour {
   }
 
   async comm() {
+    const comm = this.report("comm"), main = this.page.locator("main");
+    await this.commSystem(comm, main);
+    await this.commLists(comm, main);
+    await this.commChosen(comm, main);
+    await this.commDevices(comm, main);
+    this.nothingWrong("comm, by numbers");
+  }
+
+  /** Column `at` of a list, from 0, as numbers, in order. */
+  async commColumn(main, table, at) {
+    const cells = await main.locator(`table[aria-label="${table}"] tbody tr`).evaluateAll((rows, cell) => rows.map((row) => row.cells[cell].textContent), at);
+    return cells.map((text) => Number(text.replace(/[,≥ ]/g, ""))).sort();
+  }
+
+  async commSystem({ pairs, matrix, bytes }, main) {
     await this.show("comm");
-    const { pairs, lines, objects, matrix, bytes } = this.report("comm"), main = this.page.locator("main");
-    const counts = async (table, at) => (await main.locator(`table[aria-label="${table}"] tbody tr`).evaluateAll((rows, cell) => rows.map((row) => Number(row.cells[cell].textContent.replaceAll(",", ""))), at)).sort();
-    const shown = { Pairs: [await counts("Pairs", 4), pairs], Lines: [await counts("Lines", 4), lines], "Data objects": [await counts("Data objects", 6), objects] };
-    for (const [table, [found, rows]] of Object.entries(shown)) {
-      const expected = rows.map(({ operations }) => operations).sort();
+    const number = (m) => `${m.exact ? "" : "≥ "}${m.operations.toLocaleString("en-US")} operations`, way = (m) => `${m.from_name} to ${m.to_name}: `;
+    const isOf = (title, m) => title.startsWith(way(m)) && title.includes(` in ${number(m)}`);
+    const cells = await main.locator(".comm-cell button").evaluateAll((found) => found.map((cell) => cell.title));
+    check("comm: a cell for each pair", cells.length === matrix.length && matrix.every((m) => cells.some((title) => isOf(title, m))), `${cells}`);
+    const ribbons = await main.locator(".comm-ribbon title").evaluateAll((found) => found.map((title) => title.textContent));
+    const drawn = matrix.filter((m) => m.bytes > 0);
+    check("comm: a ribbon for each pair with bytes", ribbons.length === drawn.length && drawn.every((m) => ribbons.some((title) => isOf(title, m))), `${ribbons}`);
+    const texts = async () => (await main.locator(".comm-cell").allInnerTexts()).join(" ");
+    const before = await texts(), as = async (name) => (await main.getByRole("button", { name, exact: true }).click(), await this.watch.settled(), await texts());
+    const rates = await as("Rate while copying"), operations = await as("Operations");
+    check("comm: bytes or rates", bytes > 0 && !before.includes("/s") && rates.includes("GB/s"), `${before}; ${rates}`);
+    check("comm: or operations", matrix.every((m) => operations.includes(m.operations.toLocaleString("en-US"))), operations);
+    // A ribbon chooses its pair, as a cell does, and that leaves its own.
+    await this.show("comm");
+    await main.locator(".comm-cell button").first().click();
+    await this.watch.settled();
+    const first = matrix.find((m) => cells[0].startsWith(way(m))), own = pairs.filter((row) => row.from === first.from && row.to === first.to);
+    const expected = own.map((row) => row.operations).sort();
+    check("comm: a chosen cell leaves its own", JSON.stringify(await this.commColumn(main, "Pairs", 4)) === JSON.stringify(expected), cells[0]);
+  }
+
+  async commLists(comm, main) {
+    for (const [show, table, at, rows] of [["system", "Pairs", 4, comm.pairs], ["code", "Lines", 4, comm.lines], ["object", "Data objects", 6, comm.objects]]) {
+      await this.open(`${this.base}#/comm?show=${show}`);
+      const found = await this.commColumn(main, table, at), expected = rows.map(({ operations }) => operations).sort();
       check(`comm: ${table}, as sonde report has them`, rows.length > 0 && JSON.stringify(found) === JSON.stringify(expected), `${found} for ${expected}`);
     }
-    const cells = await main.locator(".comm-cell button").evaluateAll((found) => found.map((cell) => cell.title));
-    const missing = matrix.filter((m) => !cells.some((title) => title.startsWith(`${m.from_name} to ${m.to_name}: `) && title.includes(` in ${m.operations.toLocaleString("en-US")} operations`)));
-    check("comm: a cell for each pair", cells.length === matrix.length && missing.length === 0, `${cells}`);
-    // A cell leaves its pair, and the switch shows rates.
-    const first = matrix[0], own = (rows) => rows.filter((row) => row.from === first.from && row.to === first.to).length;
-    await this.open(`${this.base}#/comm?pair=0`);
-    check("comm: a chosen cell leaves its own", (await counts("Lines", 4)).length === own(lines) && (await counts("Data objects", 6)).length === own(objects));
-    const texts = async () => (await main.locator(".comm-cell").allInnerTexts()).join(" ");
-    const before = await texts();
-    await main.getByRole("button", { name: "Rate while copying" }).click();
-    await this.watch.settled();
-    check("comm: bytes or rates", bytes > 0 && !before.includes("/s") && (await texts()).includes("GB/s"), before);
-    // A line leads to its call path in the profile.
-    await this.show("comm");
+  }
+
+  async commChosen({ lines, objects }, main) {
+    await this.open(`${this.base}#/comm?show=code`);
     await main.locator('table[aria-label="Lines"] button.link').first().click();
     await this.watch.settled();
+    const most = Math.max(...lines.map(({ bytes }) => bytes)), chosen = lines.filter((row) => row.bytes === most), panel = main.locator(".comm-panel");
+    const title = plain(await panel.locator("h2").innerText());
+    const line = chosen.find((row) => (row.kernel ? title.includes(`${row.file?.split("/").pop()}:${row.line}`) : title.includes(row.function)));
+    check("comm: the line with most bytes is first", line !== undefined, title);
+    const same = lines.filter((row) => row.file === line?.file && row.line === line?.line && (row.line !== null || row.node === line?.node));
+    check("comm: all ways of a line", (await this.commColumn(main, "Ways of this line", 3)).join() === same.map(({ operations }) => operations).sort().join(), title);
+    check("comm: its source, or why there is none", (await panel.locator(".source-line.this").count()) === 1 || /source/.test(await panel.locator(".quiet").first().innerText()), await panel.innerText());
+    await panel.getByRole("button", { name: "In the profile" }).click();
+    await this.watch.settled();
     check("comm: a line opens the profile", new URL(this.page.url()).hash.startsWith("#/profile?"), this.page.url());
-    this.nothingWrong("comm, by numbers");
+    await this.open(`${this.base}#/comm?show=object`);
+    await main.locator('table[aria-label="Data objects"] button.link').first().click();
+    await this.watch.settled();
+    const kept = (await this.commColumn(main, "Ways of this data object", 3)).length;
+    check("comm: all ways of a data object", kept > 0 && kept <= objects.length, `${kept} of ${objects.length}`);
+    check("comm: it is in the address", new URL(this.page.url()).hash.includes("object="), this.page.url());
+  }
+
+  async commDevices({ pairs, matrix }, main) {
+    const ends = new Map(matrix.flatMap((m) => [[m.from, m.from_name], [m.to, m.to_name]]).filter(([end]) => end !== null));
+    for (const [end, name] of ends) {
+      await this.open(`${this.base}#/comm?show=device&device=${encodeURIComponent(end)}`);
+      for (const [side, of] of [["Out of", "from"], ["Into", "to"]]) {
+        const expected = pairs.filter((row) => row[of] === end).map(({ operations }) => operations).sort();
+        check(`comm: ${side} ${name}`, (await this.commColumn(main, `${side} ${name}`, 4)).join() === expected.join(), `${expected}`);
+      }
+    }
+    if (![...ends.keys()].some((end) => end !== "host")) return;
+    await this.open(`${this.base}#/comm?show=device`);
+    await main.getByRole("button", { name: "Its queues on the time line" }).click();
+    await this.watch.settled();
+    check("comm: a device's queues are pinned on the time line", /^#\/timeline\?.*pin=/.test(new URL(this.page.url()).hash) && (await this.page.locator(".tl-pinned .tl-row").count()) > 0, this.page.url());
+  }
+
+  /** What no program here can show: four devices, and accesses of kernels of which some launches were not looked at. */
+  async ring() {
+    const main = this.page.locator("main"), { lines } = this.report("comm"), access = lines.find(({ kernel }) => kernel !== null);
+    await this.show("comm");
+    check("comm: what is missing is said", (await this.text()).includes(plain("Not all launches of kernels were looked at")));
+    await this.open(`${this.base}#/comm?show=code`);
+    await main.getByRole("button", { name: `${path.basename(access.file)}:${access.line}` }).first().click();
+    await this.watch.settled();
+    const shown = main.locator(".comm-panel");
+    if (!options.html) {
+      check("comm: the kernel's line", (await shown.locator(".source-line.this").innerText()).includes("theirs[i]"), await shown.innerText());
+      check("comm: lines that move bytes are marked", (await shown.locator(".source-mark i").count()) === new Set(lines.filter(({ file }) => file === access.file).map(({ line }) => line)).size);
+    }
+    await shown.getByRole("button", { name: "On the time line" }).click();
+    await this.watch.settled();
+    check("comm: the kernel is highlighted on the time line", /^#\/timeline\?.*routine=/.test(new URL(this.page.url()).hash), this.page.url());
+    // A range: as the view has it, without what has no times.
+    const { length_ns } = this.asked("run"), to = Math.round(length_ns / 2), part = this.asked(`view/comm?from=0ns&to=${to}ns`);
+    await this.open(`${this.base}#/comm?from=0&to=${to}`);
+    const found = await this.commColumn(main, "Pairs", 4);
+    check("comm: of a range", found.join() === part.pairs.map(({ operations }) => operations).sort().join() && part.pairs.length > 0, `${found}`);
+    const box = await main.locator(".part-range canvas").boundingBox(), y = box.y + box.height / 2;
+    await this.show("comm");
+    await this.page.mouse.move(box.x + box.width / 4, y);
+    await this.page.mouse.down();
+    await this.page.mouse.move(box.x + box.width / 2, y, { steps: 4 });
+    await this.page.mouse.up();
+    await this.watch.settled();
+    const [, from, end] = /from=(\d+)&to=(\d+)/.exec(this.page.url()) ?? [];
+    check("comm: a range is dragged", Math.abs(from / length_ns - 0.25) < 0.01 && Math.abs(end / length_ns - 0.5) < 0.01, this.page.url());
+    check("comm: accesses have no times", (await this.text()).includes(plain("Accesses of kernels have no times")));
+    this.nothingWrong("comm, of a ring");
   }
 
   /** What `sonde diff` says, and bars of both sides on one scale. */
@@ -767,6 +856,15 @@ async function opened(browser, axe, name, measurement, before, use) {
   }
 }
 
+/** The page Communication, of what it is made for. */
+async function communication(browser, axe, name, measurement) {
+  await opened(browser, axe, name, measurement, null, async (it) => {
+    await it.visit("comm", true);
+    await it.comm();
+    await it.ring();
+  });
+}
+
 async function tour(browser, axe, name, measurement) {
   await opened(browser, axe, name, measurement, null, async (it) => {
     await it.systemColours();
@@ -822,7 +920,7 @@ async function main() {
   }
   const { browser, axe } = await openBrowser(options.packages);
   try {
-    await tour(browser, axe, name, paths[name]);
+    await (name === "comm" ? communication : tour)(browser, axe, name, paths[name]);
     if (name === "recorded" && !options.html) await comparison(browser, axe, name, paths[name], paths.before);
   } catch (error) {
     if (!/libmicrohttpd/.test(error.message)) throw error;

@@ -44,6 +44,11 @@ export function kindColour(kind: string, theme: Theme): string {
   return (KINDS[kind] ?? KINDS.unknown!)[theme.dark ? 1 : 0];
 }
 
+/** Of places in their order, as far apart as hues can be. */
+export function placeColour(number: number, theme: Theme): string {
+  return `hsl(${((205 + number * 137.508) % 360).toFixed(1)} ${theme.dark ? "45% 52%" : "52% 58%"})`;
+}
+
 /** Less and more of something, from -1 over 0 to 1, on one scale from blue over grey to vermilion, which people with any colour vision tell apart;
  * null: a difference that may be none. */
 export function differenceColour(change: number | null, theme: Theme): string {

@@ -1,6 +1,9 @@
 /* comm.ts - what `view/comm` answers (docs/schema/comm.json): who sent how much to whom, and how it stands in a matrix. */
 import type { PathFrame } from "./critical.js";
-import type { View } from "./types.js";
+import { siteText } from "./memory.js";
+import { laneKey } from "./timeline/lanes.js";
+import type { Run, View } from "./types.js";
+import { formatBytes, formatCount } from "./units.js";
 
 /** A device's number, of several processes with its process before it; "host"; null: unknown. */
 export type End = number | string | null;
@@ -8,7 +11,8 @@ export type End = number | string | null;
 export interface Sums {
   from: End;
   to: End;
-  kind: "copy" | "migration";
+  /** The last three are accesses of kernels. */
+  kind: "copy" | "migration" | "load" | "store" | "atomic";
   operations: number;
   bytes: number;
   exact: boolean;
@@ -50,10 +54,25 @@ export interface Comm {
   objects: SentObject[];
   links: { link: string; bytes_counted: number; bytes_attributed: number }[];
   matrix: Pair[];
+  coverage: Coverage[];
+}
+
+/** A kernel whose accesses were counted. */
+export interface Coverage {
+  kernel: string;
+  engine: string;
+  launches: number;
+  looked_at: number;
+  reason: string | null;
+}
+
+export interface Place {
+  end: End;
+  name: string;
 }
 
 export interface Matrix {
-  ends: { end: End; name: string }[];
+  ends: Place[];
   /** [from][to]; null: nothing went there. */
   cells: (Pair | null)[][];
 }
@@ -66,8 +85,95 @@ export function matrixOf(comm: Comm): Matrix {
   return { ends, cells: ends.map(({ end: from }) => ends.map(({ end: to }) => comm.matrix.find((pair) => pair.from === from && pair.to === to) ?? null)) };
 }
 
+const LONG_NAMES_MOST = 8;
+
+/** What places are called where there is little room: of many, their numbers. */
+export function shortNames(ends: readonly Place[]): string[] {
+  return ends.map(({ end, name }) => (ends.length > LONG_NAMES_MOST ? endKey(end) : name));
+}
+
 function rank(end: End): number {
   return end === "host" ? 0 : end === null ? 2 : 1;
+}
+
+export function isOfKernel({ kind }: Sums): boolean {
+  return kind === "load" || kind === "store" || kind === "atomic";
+}
+
+/** What the matrix and the picture beside it show. */
+export const MEASURES = ["bytes", "operations", "rate"] as const;
+export type Measure = (typeof MEASURES)[number];
+
+/** 0: nothing, or it is not known. */
+export function measured(pair: Pair, by: Measure): number {
+  return by === "bytes" ? pair.bytes : by === "operations" ? pair.operations : (pair.bytes_per_s ?? 0);
+}
+
+export function measuredText(pair: Pair, by: Measure): string {
+  return by === "bytes" ? bytesText(pair) : by === "operations" ? atLeast(formatCount(pair.operations), pair) : rateText(pair.bytes_per_s);
+}
+
+export function bytesText(row: { bytes: number; exact: boolean }): string {
+  return atLeast(formatBytes(row.bytes), row);
+}
+
+/** Where not all launches of a kernel were looked at. */
+function atLeast(text: string, { exact }: { exact: boolean }): string {
+  return exact ? text : `≥ ${text}`;
+}
+
+/** What a pair is, in words. */
+export function pairText(pair: Pair): string {
+  const rate = pair.bytes_per_s === null ? "" : `, ${rateText(pair.bytes_per_s)}`;
+  return `${pair.from_name} to ${pair.to_name}: ${bytesText(pair)} in ${atLeast(formatCount(pair.operations), pair)} operations${rate}`;
+}
+
+/* ---- what is chosen, as addresses hold it ------------------------------------------------------------ */
+
+export function endKey(end: End): string {
+  return end === null ? "unknown" : String(end);
+}
+
+/** "host>1". */
+export function wayKey({ from, to }: { from: End; to: End }): string {
+  return `${endKey(from)}>${endKey(to)}`;
+}
+
+/** Of the same place in the source, whichever way its bytes go. */
+export function lineKey(row: Line): string {
+  return row.file !== null && row.line !== null ? `${row.file}:${row.line}` : `#${row.node ?? ""} ${row.kernel ?? ""}`;
+}
+
+/** Of the same data objects, whoever reads or writes them. */
+export function objectKey({ name, site, owner, process }: SentObject): string {
+  return [name ?? "", endKey(owner), process ?? "", site ?? ""].join(" ");
+}
+
+/* ---- in words ------------------------------------------------------------------------------------------ */
+
+/** "halo() halo.cu:31 ← step() halo.py:7": a kernel's line and who launched it; of a copy the nearest frames of the user's code. */
+export function lineText(row: Line): string {
+  if (row.kernel === null) return siteText(row.frames);
+  const base = row.file?.slice(row.file.lastIndexOf("/") + 1);
+  return `${kernelText(row.kernel)}${base ? ` ${base}:${row.line}` : ""}${row.frames.length ? ` ← ${siteText(row.frames, 1)}` : ""}`;
+}
+
+/** "void halo<4>(float*)" is "halo<4>()". */
+function kernelText(name: string): string {
+  let depth = 0;
+  for (let i = 0; i < name.length; i++) {
+    depth += name[i] === "<" ? 1 : name[i] === ">" ? -1 : 0;
+    if (name[i] === "(" && depth === 0 && i > 0 && name[i + 1] !== "a") return `${name.slice(0, i).replace(/^void /, "")}()`; /* not (anonymous namespace) */
+  }
+  return `${name}()`;
+}
+
+/** Keys of a device's queues on the time line: `pair` is one of which it is an end. */
+export function queuesOf(run: Run, end: End, pairs: readonly Pair[]): string[] {
+  const of = pairs.find((pair) => pair.from === end || pair.to === end), device = /(\d+)$/.exec(String(end));
+  const process = run.processes.length === 1 ? run.processes[0] : run.processes.find(({ name }) => name === of?.process);
+  if (!of || !device || !process) return [];
+  return process.lanes.filter((lane) => lane.kind === "queue" && lane.device === Number(device[1])).map(({ lane }) => laneKey(process.process, lane));
 }
 
 /** "host → 1". */

@@ -28,13 +28,14 @@ export function usePlaces() {
     else go({ routine: hit.label, view: "profile", "profile.root": `#${hit.node}` }, { page: "tables" });
   }
 
-  /** The same of what is known by its name: of several the one in that file, else with most time on the device. */
-  async function openNamed(name: string, file: string | null = null, kind: string | null = null, options: Record<string, string> = {}): Promise<void> {
+  /** The same of what is known by its name: of several the one in that file, else with most time on the device; or highlights it on another page. */
+  async function openNamed(name: string, file: string | null = null, kind: string | null = null, options: Record<string, string> = {}, page = "profile"): Promise<void> {
     const { hits } = await requests.json<Found>(request("find", null, { text: name, limit: 1000 }));
     const alike = hits.filter((hit) => hit.name === name && (kind === null || hit.kind === kind));
     const base = file?.slice(file.lastIndexOf("/") + 1);
     const hit = alike.find((one) => base && one.label.includes(base)) ?? alike[0];
-    if (hit) openHit(hit, options);
+    if (hit && page === "profile") openHit(hit, options);
+    else if (hit) go({ ...options, routine: hit.label }, { page });
   }
 
   /** A place as sentences say it: "clFinish in step() heat.c:88", "build() heat.c:20". */

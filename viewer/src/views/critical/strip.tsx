@@ -1,10 +1,10 @@
 /* strip.tsx - what the critical path is made of, over the run: each column of pixels is that part of the time. Dragging selects a range. */
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { fitCanvas } from "../../draw/canvas.js";
+import { useMemo } from "preact/hooks";
 import type { Theme } from "../../draw/colours.js";
 import { binSteps, type Steps } from "../../model/path.js";
 import { formatShare, formatTime } from "../../model/units.js";
 import { categoryText } from "../../model/critical.js";
+import { RangeStrip } from "../parts/rangestrip.jsx";
 import { categoryColour } from "./palette.js";
 
 interface StripProps {
@@ -19,78 +19,22 @@ interface StripProps {
 const HEIGHT = 72;
 
 export function Strip({ steps, length_ns, wanted, theme, range, onRange }: StripProps) {
-  const box = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null);
-  const [width, setWidth] = useState(800);
-  const [drag, setDrag] = useState<{ from: number; to: number } | null>(null);
-  const [hover, setHover] = useState<number | null>(null);
-  useLayoutEffect(() => {
-    const observer = new ResizeObserver(() => setWidth(Math.max(box.current!.clientWidth, 50)));
-    observer.observe(box.current!);
-    return () => observer.disconnect();
-  }, []);
-  const bins = Math.max(Math.floor(width), 1);
-  const all = useMemo(() => binSteps(steps, 0, length_ns, bins, null), [steps, length_ns, bins]);
-  const some = useMemo(() => (wanted ? binSteps(steps, 0, length_ns, bins, wanted) : null), [steps, length_ns, bins, wanted]);
-  const shown = drag ?? range;
-  useEffect(() => draw(canvas.current!, { steps, all, some, bins, width, length_ns, theme, shown }));
-
-  const timeAt = (event: MouseEvent) => {
-    const place = canvas.current!.getBoundingClientRect();
-    return Math.min(Math.max((event.clientX - place.left) / width, 0), 1) * length_ns;
-  };
-  const onDown = (event: PointerEvent) => {
-    if (event.button !== 0) return;
-    canvas.current!.setPointerCapture(event.pointerId);
-    setDrag({ from: timeAt(event), to: timeAt(event) });
-  };
-  const onMove = (event: PointerEvent) => {
-    const at = timeAt(event);
-    setHover(at);
-    if (drag) setDrag({ from: drag.from, to: at });
-  };
-  const onUp = () => {
-    if (!drag) return;
-    const from = Math.min(drag.from, drag.to), to = Math.max(drag.from, drag.to);
-    setDrag(null);
-    onRange((to - from) * width > 3 * length_ns ? { from: Math.floor(from), to: Math.ceil(to) } : null);
-  };
-  const onKey = (event: KeyboardEvent) => {
-    const step = length_ns / 20, now = range ?? { from: 0, to: step };
-    const keys: Record<string, () => void> = {
-      ArrowRight: () => onRange(event.shiftKey ? { from: now.from, to: Math.min(now.to + step, length_ns) } : move(now, step, length_ns)),
-      ArrowLeft: () => onRange(event.shiftKey ? { from: now.from, to: Math.max(now.to - step, now.from + step) } : move(now, -step, length_ns)),
-      Escape: () => onRange(null),
+  const times = useMemo(() => {
+    const known = new Map<number, { all: Float64Array; some: Float64Array | null }>();
+    return (bins: number) => {
+      if (!known.has(bins)) {
+        known.clear(); /* of one width at a time */
+        known.set(bins, { all: binSteps(steps, 0, length_ns, bins, null), some: wanted && binSteps(steps, 0, length_ns, bins, wanted) });
+      }
+      return known.get(bins)!;
     };
-    if (!keys[event.key]) return;
-    event.preventDefault();
-    keys[event.key]!();
-  };
+  }, [steps, length_ns, wanted]);
+  const binsOf = (width: number) => Math.max(Math.floor(width), 1);
   return (
-    <div ref={box} class="path-strip">
-      <canvas
-        ref={canvas}
-        tabIndex={0}
-        role="img"
-        aria-label="What the critical path is made of over the run; arrow keys select a range"
-        style={{ width: `${width}px`, height: `${HEIGHT}px` }}
-        onPointerDown={onDown}
-        onPointerMove={onMove}
-        onPointerUp={onUp}
-        onPointerLeave={() => setHover(null)}
-        onKeyDown={onKey}
-      />
-      <p class="quiet path-hover">{drag ? rangeText({ from: Math.min(drag.from, drag.to), to: Math.max(drag.from, drag.to) }) : hover !== null ? hoverText(steps, all, hover, length_ns, bins) : range ? rangeText(range) : "Drag to select a range"}</p>
-    </div>
+    <RangeStrip label="What the critical path is made of over the run" height={HEIGHT} length_ns={length_ns} range={range} onRange={onRange}
+      draw={(context, width, style) => draw(context, { steps, bins: binsOf(width), width, length_ns, theme, ...times(binsOf(width)) }, style)}
+      said={(at, width) => hoverText(steps, times(binsOf(width)).all, at, length_ns, binsOf(width))} />
   );
-}
-
-function move(range: { from: number; to: number }, by: number, length_ns: number): { from: number; to: number } {
-  const shift = Math.min(Math.max(by, -range.from), length_ns - range.to);
-  return { from: Math.floor(range.from + shift), to: Math.ceil(range.to + shift) };
-}
-
-function rangeText({ from, to }: { from: number; to: number }): string {
-  return `selected: ${formatTime(to - from)}, from ${formatTime(from)} to ${formatTime(to)}`;
 }
 
 function hoverText(steps: Steps, all: Float64Array, at_ns: number, length_ns: number, bins: number): string {
@@ -107,11 +51,10 @@ interface Drawn {
   width: number;
   length_ns: number;
   theme: Theme;
-  shown: { from: number; to: number } | null;
 }
 
-function draw(canvas: HTMLCanvasElement, { steps, all, some, bins, width, length_ns, theme, shown }: Drawn): void {
-  const context = fitCanvas(canvas, width, HEIGHT), style = getComputedStyle(canvas), categories = steps.header.categories;
+function draw(context: CanvasRenderingContext2D, { steps, all, some, bins, width, length_ns, theme }: Drawn, style: CSSStyleDeclaration): void {
+  const categories = steps.header.categories;
   context.fillStyle = style.getPropertyValue("--raised").trim() || "#f5f5f8";
   context.fillRect(0, 0, width, HEIGHT);
   const colours = categories.map((name) => categoryColour(name, theme)), each = width / bins, full = length_ns / bins;
@@ -131,10 +74,4 @@ function draw(canvas: HTMLCanvasElement, { steps, all, some, bins, width, length
   layer(all, some ? 0.2 : 1);
   if (some) layer(some, 1);
   context.globalAlpha = 1;
-  if (shown && length_ns > 0) {
-    const from = (Math.min(shown.from, shown.to) / length_ns) * width, to = (Math.max(shown.from, shown.to) / length_ns) * width;
-    context.strokeStyle = style.getPropertyValue("--accent").trim() || "#2456c7";
-    context.lineWidth = 2;
-    context.strokeRect(from, 1, Math.max(to - from, 1), HEIGHT - 2);
-  }
 }

@@ -21,12 +21,14 @@ interface SortTableProps<Row> {
   keyOf(row: Row): string | number;
   chosen?: string | number | null;
   onChoose?(row: Row): void;
+  /** Rows that are marked, whoever chose them. */
+  lit?(row: Row): boolean;
   first?: number;
 }
 
 const STEP = 100;
 
-export function SortTable<Row>({ label, rows, columns, keyOf, chosen, onChoose, first = 0 }: SortTableProps<Row>) {
+export function SortTable<Row>({ label, rows, columns, keyOf, chosen, onChoose, lit, first = 0 }: SortTableProps<Row>) {
   const [sort, setSort] = useState<{ at: number; descending: boolean }>({ at: first, descending: true });
   const [most, setMost] = useState(STEP);
   const column = columns[sort.at] ?? columns[0]!;
@@ -52,7 +54,7 @@ export function SortTable<Row>({ label, rows, columns, keyOf, chosen, onChoose, 
             {ordered.slice(0, most).map((row) => {
               const key = keyOf(row);
               return (
-                <tr key={key} class={onChoose ? "choosable" : ""} aria-selected={onChoose ? key === chosen : undefined} onClick={onChoose && (() => onChoose(row))}>
+                <tr key={key} class={[onChoose && "choosable", lit?.(row) && "lit"].filter(Boolean).join(" ")} aria-selected={onChoose ? key === chosen : undefined} onClick={onChoose && (() => onChoose(row))}>
                   {columns.map((one) => (
                     <td key={one.title} class={one.text ? "text" : ""}>
                       {one.share && one.share(row) > 0 && <span class="part-bar" style={{ width: `${(Math.min(one.share(row), 1) * 100).toFixed(2)}%` }} />}

@@ -12,9 +12,12 @@ interface SourceLines {
 
 const AROUND = 7;
 
-export function Source({ file, line }: { file: string; line: number }) {
+/** Of lines that have something: how long their bars are, and what is said of them. */
+export type Marks = Map<number, { share: number; text: string }>;
+
+export function Source({ file, line, around = AROUND, marks }: { file: string; line: number; around?: number; marks?: Marks }) {
   const { requests } = useShared();
-  const asked = request("source", null, { file, line, around: AROUND });
+  const asked = request("source", null, { file, line, around });
   const loaded = useLoaded(asked, async () => ({ asked, source: await requests.json<SourceLines>(asked) }));
   if (loaded.state === "failed") return <p class="quiet">{sentenceOf(loaded.error)}</p>;
   if (loaded.state === "loading" || loaded.value.asked !== asked) return <p class="quiet">{`${file}:${line}`}</p>;
@@ -25,9 +28,10 @@ export function Source({ file, line }: { file: string; line: number }) {
       {source.changed === null && <p class="source-note">The file may have been changed while the program ran.</p>}
       <pre class="source-lines" aria-label={`${file}, line ${line}`} tabIndex={0}>
         {source.lines.map((text, at) => {
-          const number = source.first + at;
+          const number = source.first + at, mark = marks?.get(number);
           return (
-            <span key={number} class={number === line ? "source-line this" : "source-line"}>
+            <span key={number} class={number === line ? "source-line this" : "source-line"} title={mark?.text}>
+              {marks && <span class="source-mark">{mark && <i style={{ width: `${Math.max(100 * Math.min(mark.share, 1), 4).toFixed(1)}%` }} />}</span>}
               <span class="source-number">{number}</span>
               {`${text}\n`}
             </span>

@@ -19,7 +19,7 @@ import { Places, Sight, type Over, type Pane } from "../../model/timeline/sight.
 import type { Place } from "../../model/timeline/place.js";
 import { levelOf, TileStore, type Segment, type WantedLane } from "../../model/timeline/tiles.js";
 import { axisOf, clamped, fitting, formatPoint, formatRange, moved, revealing, timeAt, zoomed, type Window } from "../../model/timeline/window.js";
-import { Band, useOf, type BandElements, type Scene } from "./band.js";
+import { Band, useOf, type BandElements, type Drawn, type Scene } from "./band.js";
 import { attachGestures, type GestureTarget } from "./gestures.js";
 import { OverviewStrip } from "./strip.js";
 import { Tracks, type TrackElements } from "./tracks.js";
@@ -75,6 +75,15 @@ export interface StagePicture extends Scene {
   counters: { series: Series; points: Points }[];
 }
 
+/** What is drawn for itself: a frame draws only what something changed of. */
+enum Part {
+  Lanes = 1,
+  Counters = 2,
+  Axis = 4, /* and the strip above it */
+  Over = 8, /* what lies over lanes and counters */
+  All = 15,
+}
+
 const REACH = 3, AXIS_HEIGHT = 30;
 /** What a frame took, as the browser's own measure: benchmarks read it. */
 const FRAME = "timeline-frame", FRAMES_KEPT = 1000;
@@ -108,6 +117,10 @@ export class Stage {
   private cursor: number | null = null;
   private routines = new Set<string>();
   private frame = 0;
+  private stale = 0;
+  /** Of what was drawn last. */
+  private drawnLanes: Drawn = { partial: false, badTimes: 0 };
+  private drawnCounters = { partial: false };
   private lastStatus = "";
   private framesMeasured = 0;
 
@@ -115,15 +128,15 @@ export class Stage {
     this.window = clamped({ from: 0, to: length }, length);
     this.bands = [new Band(elements.pinned.scroll, elements.pinned.canvas), new Band(elements.rest.scroll, elements.rest.canvas)];
     this.loader = new Loader(this.store, fetchLanes(requests, this.labels), () => this.learned());
-    this.seriesLoader = new Loader(this.series, fetchSeries(requests), () => this.draw());
+    this.seriesLoader = new Loader(this.series, fetchSeries(requests), () => this.draw(Part.Counters));
     this.counters = new Tracks(elements.tracks, (over) => attachGestures(over, this.trackGestures()));
     this.strip = new OverviewStrip(elements.overview, length, (window) => this.look(window));
     for (const band of this.bands) {
-      const follow = () => this.viewChanged();
+      const follow = () => this.viewChanged(Part.Lanes | (this.selected || this.hovered || this.paths.size ? Part.Over : 0));
       band.scroll.addEventListener("scroll", follow, { passive: true });
       this.detach.push(() => band.scroll.removeEventListener("scroll", follow), attachGestures(band.canvas, this.gestures(band)));
     }
-    const scrolled = () => this.viewChanged();
+    const scrolled = () => this.viewChanged(Part.Counters);
     elements.tracks.addEventListener("scroll", scrolled, { passive: true });
     this.detach.push(attachGestures(elements.axis, this.gestures(null)), () => this.strip.stop(), () => this.counters.stop(),
                      () => elements.tracks.removeEventListener("scroll", scrolled));
@@ -170,7 +183,7 @@ export class Stage {
   setOverview(overview: Overview): void {
     this.overview = overview;
     this.strip.setOverview(overview);
-    this.draw();
+    this.draw(Part.Lanes | Part.Axis);
   }
 
   setDepth(depth: number): void {
@@ -188,19 +201,19 @@ export class Stage {
   setRange(range: Window | null): void {
     this.range = range;
     this.strip.setRange(range);
-    this.draw();
+    this.draw(Part.Axis | Part.Over);
   }
 
   /** What the chosen interval waited for, and what waited for it. */
   setLinks(links: Link[] | null): void {
     this.links = links;
-    this.draw();
+    this.draw(Part.Over);
   }
 
   /** Critical paths that are drawn over the lanes, by process. */
   setPaths(paths: Map<number, Steps>): void {
     this.paths = paths;
-    this.draw();
+    this.draw(Part.Over);
   }
 
   /** Of which as yet only its place is known: it is chosen once it is read. */
@@ -226,7 +239,7 @@ export class Stage {
     this.links = null;
     this.awaited = null;
     if (tell) this.listener.select(interval);
-    this.draw();
+    this.draw(Part.Over);
   }
 
   /** What was looked for and is not chosen yet: a place that has no interval of its own never is. */
@@ -359,7 +372,7 @@ export class Stage {
   point(direction: 1 | -1): number {
     const step = Math.max(Math.round(this.width / 100), 1), from = this.cursor ?? (direction > 0 ? -step : this.width);
     this.cursor = Math.min(Math.max(from + direction * step, 0), this.width - 1);
-    this.draw();
+    this.draw(Part.Over);
     return timeAt(this.window, this.width, this.cursor);
   }
 
@@ -378,7 +391,7 @@ export class Stage {
     this.hovered = interval;
     const box = band?.canvas.getBoundingClientRect();
     this.listener.hover((interval || step) && box && x !== null ? { interval, step, x: box.left + x, y: box.top + y } : null);
-    this.draw();
+    this.draw(Part.Over);
   }
 
   /** The step of the critical path on this lane at this time. */
@@ -398,8 +411,8 @@ export class Stage {
     this.viewChanged();
   }
 
-  private viewChanged(): void {
-    this.draw();
+  private viewChanged(parts: number = Part.All): void {
+    this.draw(parts);
     if (!this.width) return;
     this.loader.show({ lanes: this.onScreen(), window: this.window, width: this.width, exact: this.exact });
     this.seriesLoader.show({ lanes: this.counters.keys.map((key) => ({ key, depth: 0 })), window: this.window, width: this.width, exact: this.exact });
@@ -423,10 +436,11 @@ export class Stage {
       }
     if (this.awaited) this.settle();
     if (grew) this.listener.tracks();
-    this.draw();
+    this.draw(Part.Lanes | Part.Over);
   }
 
-  draw(): void {
+  draw(parts: number = Part.All): void {
+    this.stale |= parts;
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       const begin = performance.now();
@@ -443,30 +457,43 @@ export class Stage {
   }
 
   private drawNow(): void {
-    const scene = this.scene();
+    const scene = this.scene(), parts = this.stale;
     if (!scene) return;
-    const { palette } = scene;
-    const status: Status = { busy: this.loader.busy || this.seriesLoader.busy, partial: false, error: this.loader.error ?? this.seriesLoader.error, badTimes: 0 };
-    for (const band of this.bands) {
-      const { partial, badTimes } = band.draw(scene);
-      status.partial ||= partial;
-      status.badTimes += badTimes;
+    const { colours } = scene.palette;
+    this.stale = 0;
+    if (parts & Part.Lanes) this.drawLanes(scene);
+    if (parts & Part.Counters) this.drawCounters(scene.palette);
+    this.counters.say(this.window, this.width, this.cursor, (key) => this.counterSegments(key));
+    if (parts & Part.Axis) {
+      this.drawAxis(colours);
+      this.strip.draw(this.window);
     }
-    this.drawTracks(palette, status);
-    this.drawAxis(palette.colours);
-    this.drawOverlay(palette.colours);
-    this.strip.draw(this.window);
+    if (parts & Part.Over) this.drawOverlay(colours);
+    this.tellStatus();
+  }
+
+  private tellStatus(): void {
+    const { loader, seriesLoader, drawnLanes } = this;
+    const status: Status = {
+      busy: loader.busy || seriesLoader.busy, partial: drawnLanes.partial || this.drawnCounters.partial,
+      error: loader.error ?? seriesLoader.error, badTimes: drawnLanes.badTimes,
+    };
     const said = JSON.stringify([status.busy, status.partial, status.badTimes, status.error?.message]);
     if (said !== this.lastStatus) this.listener.status(status);
     this.lastStatus = said;
   }
 
-  private drawTracks(palette: Palette, status: Status): void {
-    this.counters.draw(this.window, this.width, this.cursor, palette.theme, palette.colours, (key) => {
-      const segments = this.counterSegments(key);
-      for (const { tile } of segments) status.partial ||= tile.partial;
-      return segments;
-    });
+  private drawLanes(scene: Scene): void {
+    this.drawnLanes = { partial: false, badTimes: 0 };
+    for (const band of this.bands) {
+      const { partial, badTimes } = band.draw(scene);
+      this.drawnLanes.partial ||= partial;
+      this.drawnLanes.badTimes += badTimes;
+    }
+  }
+
+  private drawCounters(palette: Palette): void {
+    this.drawnCounters.partial = this.counters.draw(this.window, this.width, palette.theme, palette.colours, (key) => this.counterSegments(key));
   }
 
   private counterSegments(key: string): Segment<SeriesTile>[] {

@@ -17,8 +17,8 @@ export class OverviewStrip {
   private range: Window | null = null;
   private shown: Window = { from: 0, to: 1 };
   private drag: Drag | null = null;
-  private columns: Float32Array[] = [];
-  private columnsWidth = 0;
+  /** The devices over the whole run: the same whatever is on screen. */
+  private devices: HTMLCanvasElement | null = null;
   private readonly events: [string, (event: PointerEvent) => void][];
 
   constructor(private readonly canvas: HTMLCanvasElement, private readonly length: number, private readonly look: (window: Window) => void) {
@@ -32,11 +32,12 @@ export class OverviewStrip {
 
   setColours(colours: Colours): void {
     this.colours = colours;
+    this.devices = null;
   }
 
   setOverview(overview: Overview): void {
     this.overview = overview;
-    this.columnsWidth = 0;
+    this.devices = null;
   }
 
   setRange(range: Window | null): void {
@@ -52,24 +53,25 @@ export class OverviewStrip {
     this.shown = window;
     if (!colours || !width) return;
     const context = fitCanvas(this.canvas, width, STRIP_HEIGHT);
-    context.fillStyle = colours.paper;
-    context.fillRect(0, 0, width, STRIP_HEIGHT);
-    this.drawDevices(context, width, colours);
+    if (this.devices?.width !== this.canvas.width || this.devices.height !== this.canvas.height) this.devices = this.drawDevices(width, colours);
+    context.save();
+    context.resetTransform(); /* pixel by pixel */
+    context.drawImage(this.devices, 0, 0);
+    context.restore();
     this.drawFrame(context, width, colours);
   }
 
-  private drawDevices(context: CanvasRenderingContext2D, width: number, colours: Colours): void {
-    const strips = this.strips();
-    if (this.columnsWidth !== width) {
-      this.columns = strips.map((strip) => {
-        const columns = new Float32Array(width);
-        columnsOf(strip, this.overview!.length, this.whole, width, columns);
-        return columns;
-      });
-      this.columnsWidth = width;
-    }
-    const height = (STRIP_HEIGHT - 4) / Math.max(this.columns.length, 1);
-    this.columns.forEach((columns, i) => drawStrip(context, { columns, y: 2 + i * height, height: height - 1, colour: colours.accent }));
+  private drawDevices(width: number, colours: Colours): HTMLCanvasElement {
+    const canvas = document.createElement("canvas"), context = fitCanvas(canvas, width, STRIP_HEIGHT), strips = this.strips();
+    context.fillStyle = colours.paper;
+    context.fillRect(0, 0, width, STRIP_HEIGHT);
+    const height = (STRIP_HEIGHT - 4) / Math.max(strips.length, 1);
+    strips.forEach((strip, i) => {
+      const columns = new Float32Array(width);
+      columnsOf(strip, this.overview!.length, this.whole, width, columns);
+      drawStrip(context, { columns, y: 2 + i * height, height: height - 1, colour: colours.accent });
+    });
+    return canvas;
   }
 
   /** One for each device, or for each process, or for all. */

@@ -75,9 +75,12 @@ export class Tracks {
     return this.inSight().map((track) => track.series.key);
   }
 
-  draw(window: Window, width: number, cursor: number | null, theme: Theme, colours: Colours, segments: (key: string) => Segment<SeriesTile>[]): void {
+  /** True: of some not all was read. */
+  draw(window: Window, width: number, theme: Theme, colours: Colours, segments: (key: string) => Segment<SeriesTile>[]): boolean {
+    let partial = false;
     for (const track of this.inSight()) {
       const names = track.plot.clientWidth - width, known = segments(track.series.key);
+      partial ||= known.some(({ tile }) => tile.partial);
       if (names < 0) continue;
       if (!track.chart || track.names !== names) {
         this.end(track);
@@ -91,7 +94,14 @@ export class Tracks {
         chart.setScale("x", { min: window.from, max: window.to });
       });
       track.plot.parentElement!.classList.toggle("tl-unread", known.some(({ tile }) => tile.partial && !tile.max.length));
-      const words = cursor === null ? unitWords(track.series) : binWords(track.series, binAt(known, timeAt(window, width, cursor)));
+    }
+    return partial;
+  }
+
+  /** Beside each name the value at the cursor. */
+  say(window: Window, width: number, cursor: number | null, segments: (key: string) => Segment<SeriesTile>[]): void {
+    for (const track of this.inSight()) {
+      const words = cursor === null ? unitWords(track.series) : binWords(track.series, binAt(segments(track.series.key), timeAt(window, width, cursor)));
       if (track.said.textContent !== words) track.said.textContent = words;
     }
   }
