@@ -7,7 +7,7 @@ import { measured, pairText, shortNames, type End, type Measure, type Pair, type
 import { useShared } from "../context.js";
 import { PictureButtons } from "../parts/download.jsx";
 
-const RADIUS = 124, RIM = 12, HEAD = 7, NAMES = 100, ABOVE = 26, LETTERS = 14, LETTER = 7, LINE = 14;
+const RADIUS = 124, RIM = 12, HEAD = 7, NAMES = 124, ABOVE = 26, LETTERS = 14, LETTER = 7, LINE = 14;
 
 function colourOf(ends: readonly Place[], end: End, theme: Theme): string {
   if (end === "host" || end === null) return kindColour(end === "host" ? "off_cpu" : "unknown", theme);
