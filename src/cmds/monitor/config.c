@@ -141,7 +141,9 @@ static const struct sonde_option *find_key(struct config *c, const char *name, s
     return found;
 }
 
-/* The value goes to the option. Strings of options point into it, and are kept as long as the process lives. */
+static char *kept_values[MOST_OPTIONS]; /* strings of options point into these, as long as the process lives */
+
+/* The value goes to the option. */
 static void set(struct config *c, const struct sonde_option *option, unsigned line, const struct sonde_text *value)
 {
     struct sonde_text said = {0};
@@ -154,9 +156,11 @@ static void set(struct config *c, const struct sonde_option *option, unsigned li
         wrong(c, "the key stands here for the second time", NULL);
     else if (sonde_option_read(option, option->name, kept, &c->read, &said, &nearest) || monitor_option_check(&c->read, &said, &nearest))
         wrong(c, sonde_text_get(&said), nearest.known);
-    c->seen[option - monitor_options_table] = true;
-    if (option->type != SONDE_OPTION_STRING)
+    if (c->seen[option - monitor_options_table] || option->type != SONDE_OPTION_STRING)
         free(kept);
+    else
+        kept_values[option - monitor_options_table] = kept;
+    c->seen[option - monitor_options_table] = true;
     sonde_text_fini(&said);
 }
 
