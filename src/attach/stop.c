@@ -79,7 +79,10 @@ static enum sonde_stopping wait_interrupted(struct sonde_stopped *t)
         } else if (found < 0 || WIFEXITED(status) || WIFSIGNALED(status)) {
             return SONDE_STOP_GONE;
         } else if (event_of(status) == PTRACE_EVENT_STOP) {
-            return WSTOPSIG(status) == SIGTRAP ? take_registers(t) : SONDE_STOP_LATER; /* else stopped by a signal, with its process */
+            if (WSTOPSIG(status) == SIGTRAP)
+                return take_registers(t);
+            trace(PTRACE_DETACH, t->tid, NULL, NULL); /* it is stopped by a signal, with its process */
+            return SONDE_STOP_LATER;
         } else { /* a signal of the program's, on its way: it gets it, and stops after that */
             trace(PTRACE_CONT, t->tid, NULL, (void *)(uintptr_t)(event_of(status) ? 0 : WSTOPSIG(status)));
         }
@@ -87,14 +90,20 @@ static enum sonde_stopping wait_interrupted(struct sonde_stopped *t)
     return SONDE_STOP_LATER;
 }
 
-/* Of one that did not stop in time: it can be left only while it is stopped. */
-static void leave_late(pid_t tid)
+/* One that did not stop in time: it can be left only while it is stopped, and its system call and signals are as dear as any's. */
+static void leave_late(struct sonde_stopped *t)
 {
-    int status;
     for (int waited_ms = 0; waited_ms < 10 * WAIT_MS; waited_ms++) {
-        if (trace(PTRACE_DETACH, tid, NULL, NULL) == 0 || errno != ESRCH || syscall(SYS_tgkill, tid, tid, 0) != 0)
+        int status;
+        const pid_t found = waitpid(t->tid, &status, __WALL | WNOHANG);
+        if (found == t->tid && WIFSTOPPED(status)) {
+            const bool interrupted = event_of(status) == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP;
+            if (interrupted)
+                take_registers(t);
+            trace(PTRACE_DETACH, t->tid, NULL, (void *)(uintptr_t)(event_of(status) ? 0 : WSTOPSIG(status)));
+        }
+        if (found)
             return;
-        waitpid(tid, &status, __WALL | WNOHANG);
         nap_ms(1);
     }
 }
@@ -108,7 +117,7 @@ enum sonde_stopping sonde__thread_stop(pid_t tid, struct sonde_stopped *out)
         return SONDE_STOP_GONE;
     const enum sonde_stopping stopping = wait_interrupted(out);
     if (stopping == SONDE_STOP_LATER)
-        leave_late(tid);
+        leave_late(out);
     return stopping;
 }
 
