@@ -12,7 +12,7 @@ import views  # first: it knows where the next are
 import cli
 from views import PROGRAMS
 
-LENGTHS = (50, 300, 2000, 10000, 50000)
+LENGTHS = (50, 300, 2300, 10000, 50000)
 ENOUGH = 30  # samples in a length
 
 
