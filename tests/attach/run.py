@@ -233,8 +233,12 @@ def duration(options):
     import json
     program = Program(options)
     program.goes_on()  # its kernels are compiled
-    record = Record(options, program.pid, "m.sonde", "--profile", "--duration", "2s").begun()
-    check(record.end(0) == 0, record.said)
+    for _ in range(5):  # on a busy machine a runtime that compiles may launch nothing for two seconds
+        record = Record(options, program.pid, "m.sonde", "--profile", "--duration", "2s").begun()
+        begun_then = program.begun()
+        check(record.end(0) == 0, record.said)
+        if program.made() > begun_then + 20:
+            break
     manifest = json.loads(read(os.path.join(record.output, "manifest.json")).rstrip(b"\0"))
     check(manifest["attached"] == {"pid": program.pid, "goes_on": True}, f"attached: {manifest.get('attached')}")
     check(manifest["command"] == [options.program, program.path], f"command: {manifest['command']}")
@@ -292,7 +296,8 @@ def ends(options):
     check(made <= sum(map(len, operations(options, record.output).values())), "launches are missing")
     program = Program(options)
     record = Record(options, program.pid).begun()
-    time.sleep(1.2)
+    program.goes_on()
+    time.sleep(1.2)  # of the last second something may be lost
     program.process.kill()
     check(record.end(0) == 0, record.said)
     check(operations(options, record.output), "nothing was recorded")
