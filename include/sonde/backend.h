@@ -435,6 +435,13 @@ void sonde_counter(uint32_t operation, uint32_t device, uint32_t metric, uint32_
 /* Of so many operations there are no values. */
 void sonde_counter_missed(uint32_t operation, uint32_t device, uint64_t operations);
 
+/* A counter of a device over time (sonde record --counter-series), whoever uses the device; 0: no room. Any thread. */
+uint32_t sonde_series_add(uint32_t device, const char *metric, const char *unit);
+/* What it was from one time to another (sonde_now_ns). On the monitor thread, within `collect`; values of one counter in order. */
+void sonde_series_value(uint32_t series, uint64_t from_ns, uint64_t to_ns, double value);
+/* So many values are missing. */
+void sonde_series_lost(uint32_t series, uint64_t values);
+
 /* One clock pair of `device`: at host time host_ns its clock read device_ns;
  * the pair is exact within +- bound_ns. */
 void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uint64_t bound_ns);

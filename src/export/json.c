@@ -173,6 +173,8 @@ static json_t *lanes(struct writer *w, const struct sonde_process *p)
         const struct sonde_row_lane *l = &p->lanes[i];
         bool queue = l->kind == SONDE_LANE_KIND_QUEUE;
         uint64_t dropped = 0;
+        if (sonde_lane_is_series(l))
+            continue;
         for (size_t k = 0; k < sizeof l->dropped / sizeof *l->dropped; k++)
             dropped += l->dropped[k];
         json_array_append_new(

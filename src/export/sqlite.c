@@ -359,6 +359,8 @@ static void put_lanes(struct writer *w)
     for (uint32_t i = 1; i < p->lane_count; i++) {
         const struct sonde_row_lane *l = &p->lanes[i];
         const bool queue = l->kind == SONDE_LANE_KIND_QUEUE;
+        if (sonde_lane_is_series(l))
+            continue;
         put_lane(w, TABLE_lane, i);
         put_word(w, queue ? "queue" : "thread");
         put_text(w, sonde_names_lane(&w->names, w->process, i, name, sizeof name));
