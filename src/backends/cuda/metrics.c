@@ -115,14 +115,18 @@ static bool add(const struct sonde_cuda_metrics *m, const char **names, size_t c
     return cupti.cuptiProfilerHostConfigAddMetrics(&metrics) == CUPTI_SUCCESS;
 }
 
-static bool begin_host(struct sonde_cuda_metrics *m, uint32_t ordinal, CUpti_ProfilerType type, const uint8_t *availability)
+bool sonde__metrics_initialize(void)
 {
     CUpti_Profiler_Initialize_Params begin = {.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
+    return sonde__metrics_worked(cupti.cuptiProfilerInitialize(&begin), "CUPTI's profiler cannot begin");
+}
+
+static bool begin_host(struct sonde_cuda_metrics *m, uint32_t ordinal, CUpti_ProfilerType type, const uint8_t *availability)
+{
     CUpti_Device_GetChipName_Params chip = {.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE, .deviceIndex = ordinal};
     CUpti_Profiler_Host_Initialize_Params host = {
         .structSize = CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE, .profilerType = type, .pCounterAvailabilityImage = availability};
-    if (!sonde__metrics_worked(cupti.cuptiProfilerInitialize(&begin), "CUPTI's profiler cannot begin") ||
-        !sonde__metrics_worked(cupti.cuptiDeviceGetChipName(&chip), "CUPTI does not know this device"))
+    if (!sonde__metrics_initialize() || !sonde__metrics_worked(cupti.cuptiDeviceGetChipName(&chip), "CUPTI does not know this device"))
         return false;
     host.pChipName = chip.pChipName;
     if (!sonde__metrics_worked(cupti.cuptiProfilerHostInitialize(&host), "CUPTI cannot measure on this device"))

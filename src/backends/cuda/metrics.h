@@ -27,6 +27,8 @@ struct sonde_cuda_metrics { /* ready when zeroed */
 const char *sonde__metrics_begin(char *room, size_t size);
 /* A function of the CUPTI that is in use; NULL, with `room` saying so: it has none. */
 void *sonde__metrics_function(const char *name, char *room, size_t size);
+/* CUPTI's profiler is there; the first function of CUPTI's that is called for a device. False: a note says why not. */
+bool sonde__metrics_initialize(void);
 /* Sets by their names, metrics by theirs, with commas between. False: none, or more than SONDE_METRICS_MAX. */
 bool sonde__metrics_expand(struct sonde_cuda_metrics *m, const char *list);
 /* Those that a device has, as `type` of profiler; `availability`: an image of CUPTI's, or NULL: what its kind of device has. With `all` one that

@@ -158,7 +158,7 @@ static bool open_device(struct device *d, uint32_t ordinal)
 {
     CUpti_PmSampling_Enable_Params enabled = {.structSize = CUpti_PmSampling_Enable_Params_STRUCT_SIZE, .deviceIndex = ordinal};
     CUpti_PmSampling_Start_Params start = {.structSize = CUpti_PmSampling_Start_Params_STRUCT_SIZE};
-    if (!sonde__metrics_expand(&d->metrics, s.list) || !find_available(d, ordinal) ||
+    if (!sonde__metrics_expand(&d->metrics, s.list) || !sonde__metrics_initialize() || !find_available(d, ordinal) ||
         !sonde__metrics_choose(&d->metrics, ordinal, CUPTI_PROFILER_TYPE_PM_SAMPLING, d->availability, false))
         return false;
     if (d->metrics.passes > 1) {

@@ -28,6 +28,7 @@ void made_profiler_runs(double value)
         made_profiler.value[made_profiler.ranges++] = value;
 }
 
+static bool initialized;
 static size_t decoded, decoded_from; /* what the image holds */
 
 static void must(bool holds)
@@ -39,6 +40,7 @@ static void must(bool holds)
 CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params *p)
 {
     must(p->structSize == CUpti_Profiler_Initialize_Params_STRUCT_SIZE);
+    initialized = true;
     return CUPTI_SUCCESS;
 }
 
@@ -173,6 +175,8 @@ CUptiResult cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterD
 
 CUptiResult cuptiPmSamplingGetCounterAvailability(CUpti_PmSampling_GetCounterAvailability_Params *p)
 {
+    if (!initialized)
+        return CUPTI_ERROR_INVALID_PARAMETER; /* as an H100 with CUDA 13.0 does */
     if (p->pCounterAvailabilityImage)
         memset(p->pCounterAvailabilityImage, 3, 50);
     p->counterAvailabilityImageSize = 50;
