@@ -241,6 +241,8 @@ uint32_t sonde_last_context(void);
 /* The calling thread is the vendor's tool library's, not the program's, unless it has
  * made a hooked call: it is not sampled. Cheap when it was said before. */
 void sonde_tool_thread(void);
+/* A thread of the backend's own has used so much CPU time more: it is Sonde's, not the program's. Any thread. */
+void sonde_tool_thread_ran(uint64_t cpu_ns);
 /* Have `watch` called at each hooked call, in its thread, with its call path.
  * One watcher; it must be as cheap as the hook, and never goes away. */
 void sonde_watch_calls(void (*watch)(uint32_t context));

@@ -181,9 +181,8 @@ static void part_row(struct sonde_view_table *t, const struct sonde_query *q, co
                      bool several)
 {
     const struct sonde_counter_series *s = &o->series.items[part->series];
-    const char *name = q->profile->nodes.items[part->leaf].name;
-    add_title(t, q, name, s, several);
-    sonde_cell_text(t, name);
+    add_title(t, q, part->name, s, several);
+    sonde_cell_text(t, part->name);
     sonde_cell_int(t, s->device > 0, s->device - 1);
     sonde_cell_text(t, q->m->processes[s->process].name);
     sonde_cell_text(t, s->metric);

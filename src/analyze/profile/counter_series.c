@@ -143,11 +143,16 @@ static int load(struct dividing *d, uint32_t lane)
 
 /* ---- operations --------------------------------------------------------------------------------------- */
 
-static uint32_t name_of(struct dividing *d, uint32_t node)
+static const char *text_of(const struct dividing *d, uint32_t node, uint32_t kind)
 {
     const char *text = d->profile->nodes.items[node].name;
+    return text && *text ? text : sonde_op_kind_name(kind);
+}
+
+static uint32_t name_of(struct dividing *d, uint32_t node, uint32_t kind)
+{
     if (!d->name_of[node])
-        d->name_of[node] = sonde_intern_text(&d->names, text && *text ? text : "unknown");
+        d->name_of[node] = sonde_intern_text(&d->names, text_of(d, node, kind));
     return d->name_of[node];
 }
 
@@ -225,6 +230,7 @@ static int divide(struct dividing *d, size_t times, const struct sonde_row_op *o
             if (part) {
                 give(d, c, part, t, i, ns, again);
                 part->operations += i == first;
+                part->name = text_of(d, node, op->kind);
             }
         }
     }
@@ -238,7 +244,7 @@ static int each_operation(void *user, uint32_t lane, const void *row)
     if (lane >= d->p->lane_count || !sonde_op_has_times(op->flags, op->start_ns, op->end_ns) || op->start_ns >= op->end_ns ||
         sonde_op_kind_group(op->kind) == SONDE_GROUP_ORDER)
         return 0;
-    const uint32_t node = sonde_profile_locate(d->profile, d->process, op->node), name = name_of(d, node);
+    const uint32_t node = sonde_profile_locate(d->profile, d->process, op->node), name = name_of(d, node, op->kind);
     int rc = name ? 0 : SONDE_ENOMEM;
     for (size_t i = 0; i < d->times.count && !rc; i++)
         if (d->times.items[i].device != d->p->lanes[lane].device)

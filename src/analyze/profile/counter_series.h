@@ -23,6 +23,7 @@ struct sonde_counter_series {
 /* What operations of one name got of it. */
 struct sonde_counter_part {
     size_t series;                  /* index below */
+    const char *name;               /* of the kernel, or kind of operation; of constants and the profile */
     uint32_t leaf;                  /* tree node of one of them */
     uint64_t operations, ns;        /* that lie in samples, and their time there */
     double value, least, most;      /* of a count sums; else the mean while they ran, and the least and most of samples */

@@ -70,7 +70,7 @@ static struct {
     _Atomic bool started;
     struct device devices[DEVICES_MAX];
     sem_t told;
-    _Atomic bool busy, closes;        /* the thread has been told; it is to let go of all devices */
+    _Atomic bool busy, closes;        /* the thread has been told; it is to let go of all devices, for good */
     uint64_t told_ns;                 /* the monitor's */
 #define X(name) __typeof__(&name) name;
     SERIES_MAP(X)
@@ -97,6 +97,7 @@ const char *sonde__cuda_series_begin(const char *list, uint64_t interval_ns, cha
     if (!atomic_load(&s.started))
         sem_init(&s.told, 0, 0);
     s.count = 0;
+    atomic_store(&s.closes, false);
     memset(s.devices, 0, sizeof s.devices);
     s.on = true;
     return NULL;
@@ -154,12 +155,18 @@ static bool make_room(struct device *d)
     return d->image && d->ring && empty_image(d);
 }
 
+/* The program ends meanwhile, and soon the driver does: it takes half a second to begin. */
+static bool is_over(void)
+{
+    return atomic_load(&s.closes);
+}
+
 static bool open_device(struct device *d, uint32_t ordinal)
 {
     CUpti_PmSampling_Enable_Params enabled = {.structSize = CUpti_PmSampling_Enable_Params_STRUCT_SIZE, .deviceIndex = ordinal};
     CUpti_PmSampling_Start_Params start = {.structSize = CUpti_PmSampling_Start_Params_STRUCT_SIZE};
-    if (!sonde__metrics_expand(&d->metrics, s.list) || !sonde__metrics_initialize() || !find_available(d, ordinal) ||
-        !sonde__metrics_choose(&d->metrics, ordinal, CUPTI_PROFILER_TYPE_PM_SAMPLING, d->availability, false))
+    if (!sonde__metrics_expand(&d->metrics, s.list) || !sonde__metrics_initialize() || is_over() || !find_available(d, ordinal) || is_over() ||
+        !sonde__metrics_choose(&d->metrics, ordinal, CUPTI_PROFILER_TYPE_PM_SAMPLING, d->availability, false) || is_over())
         return false;
     if (d->metrics.passes > 1) {
         sonde_note("counters: these metrics need %zu passes, and over time there is one: ask for fewer", d->metrics.passes);
@@ -168,7 +175,7 @@ static bool open_device(struct device *d, uint32_t ordinal)
     if (!sonde__metrics_worked(s.cuptiPmSamplingEnable(&enabled), "cannot sample on this device (another tool may do that)"))
         return false;
     d->object = start.pPmSamplingObject = enabled.pPmSamplingObject;
-    if (!configure(d) || !make_room(d) || !sonde__metrics_worked(s.cuptiPmSamplingStart(&start), "cannot begin to sample"))
+    if (!configure(d) || is_over() || !make_room(d) || !sonde__metrics_worked(s.cuptiPmSamplingStart(&start), "cannot begin to sample"))
         return false;
     d->first = true;
     atomic_store_explicit(&d->ready, true, memory_order_release);
@@ -254,16 +261,20 @@ static void *series_main(void *unused)
     pthread_setname_np(pthread_self(), "sonde-series");
     sonde_tool_thread();
     sonde__cuda_quiet(true);
-    for (;;) {
+    for (uint64_t used_ns = 0;;) {
+        struct timespec cpu;
         while (sem_wait(&s.told) != 0)
             ;
-        const bool closes = atomic_exchange(&s.closes, false);
         for (uint32_t i = 0; i < DEVICES_MAX; i++) {
-            if (closes)
+            if (atomic_load(&s.closes))
                 close_device(&s.devices[i]);
             else
                 look(&s.devices[i]);
         }
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+        const uint64_t now_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
+        sonde_tool_thread_ran(now_ns - used_ns);
+        used_ns = now_ns;
         atomic_store_explicit(&s.busy, false, memory_order_release);
     }
     return NULL;
@@ -350,9 +361,8 @@ static void collect_all(void)
         collect(&s.devices[i]);
 }
 
-static void tell(bool closes)
+static void tell(void)
 {
-    atomic_store(&s.closes, closes);
     atomic_store_explicit(&s.busy, true, memory_order_relaxed);
     s.told_ns = sonde_now_ns();
     sem_post(&s.told);
@@ -367,8 +377,8 @@ void sonde__cuda_series_turn(void)
 {
     if (!s.on || !atomic_load(&s.started))
         return;
-    if (!is_busy() && sonde_now_ns() - s.told_ns >= TURN_NS)
-        tell(false);
+    if (!is_over() && !is_busy() && sonde_now_ns() - s.told_ns >= TURN_NS)
+        tell();
     collect_all();
 }
 
@@ -377,15 +387,16 @@ void sonde__cuda_series_last(uint64_t patience_ns)
     const uint64_t until_ns = sonde_now_ns() + patience_ns;
     if (!s.on || !atomic_load(&s.started))
         return;
-    for (int twice = 0; twice < 2; twice++) { /* what is under way, and then the end */
+    const bool first = !atomic_exchange(&s.closes, true);
+    for (int rest = first ? 2 : 1; rest > 0; rest--) { /* what is under way, and then the end */
         while (is_busy() && sonde_now_ns() < until_ns) {
             collect_all();
             nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
         }
         if (is_busy())
             break;
-        if (!twice)
-            tell(true);
+        if (rest == 2)
+            tell();
     }
     collect_all();
 }

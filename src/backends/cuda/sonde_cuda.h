@@ -149,7 +149,7 @@ void sonde__cuda_counters_last(void); /* the monitor's: what has not been read *
 const char *sonde__cuda_series_begin(const char *list, uint64_t interval_ns, char *room, size_t size);
 void sonde__cuda_series_device(uint32_t ordinal);        /* the program uses it. Any thread of the program */
 void sonde__cuda_series_turn(void);                      /* the monitor's, as what follows */
-void sonde__cuda_series_last(uint64_t patience_ns);      /* take everything, and let go of the devices; the next turn begins again */
+void sonde__cuda_series_last(uint64_t patience_ns);      /* the program ends: take everything, and let go of the devices for good */
 void sonde__cuda_series_forget(void);                    /* in a forked child */
 
 /* ---- activity (activity.c) ------------------------------------------------------ */

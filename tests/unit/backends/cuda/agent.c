@@ -264,6 +264,11 @@ void sonde_counter_missed(uint32_t operation, uint32_t device, uint64_t operatio
     noted.uncounted += operations;
 }
 
+void sonde_tool_thread_ran(uint64_t cpu_ns)
+{
+    (void)cpu_ns;
+}
+
 uint32_t sonde_series_add(uint32_t device, const char *metric, const char *unit)
 {
     (void)unit;

@@ -99,13 +99,9 @@ static void samples_follow_each_other(void **state)
         assert_true(v->from_ns < v->to_ns);
     }
     assert_int_equal(noted.series_lost, 0);
-    /* The program goes on: so do samples. */
+    /* That was the end: the driver may be gone. */
     turns();
-    assert_int_equal(made->enabled, 2);
-    notes_samples(5);
-    turns();
-    sonde__cuda_series_last(UINT64_MAX / 2);
-    assert_int_equal(noted.series_values, 2 * (6 + 7 * 15 - 1 + 4));
+    assert_int_equal(made->enabled, 1);
 }
 
 static void a_full_buffer_is_said(void **state)
