@@ -5,7 +5,6 @@
  */
 #include "perfetto_counters.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,12 +140,12 @@ static int take_value(void *user, uint32_t lane, const void *row)
     const struct sonde_row_series *value = row;
     const uint64_t shift = (uint64_t)s->counters->shift_ns;
     (void)lane;
-    if (value->from_ns >= value->to_ns || value->from_ns < s->until_ns || !isfinite(value->value))
+    if (value->from_ns >= value->to_ns || value->from_ns < s->until_ns || !(value->value >= 0))
         return 0;
     if (s->until_ns && value->from_ns > s->until_ns)
         pf_send_counter(s->counters->tracks->wire, s->track, s->until_ns + shift, 0);
     const double shown = s->rates ? value->value * 1e9 / (double)(value->to_ns - value->from_ns) : value->value;
-    pf_send_counter(s->counters->tracks->wire, s->track, value->from_ns + shift, shown < 9e18 ? (int64_t)llround(shown) : INT64_MAX);
+    pf_send_counter(s->counters->tracks->wire, s->track, value->from_ns + shift, shown < 9e18 ? (int64_t)(shown + 0.5) : INT64_MAX);
     s->until_ns = value->to_ns;
     return 0;
 }

@@ -372,10 +372,10 @@ def check_counters(m):
 
 
 def check_series(m):
-    """Instructions of a warp are the code's, bytes those of the arrays; two kernels that run at once have what each of their warps executes, and
+    """Instructions of a warp are the code's (and the eight that CUPTI's records of kernels add), bytes those of the arrays; two kernels that run at once have what each of their warps executes, and
     are at least and at most what was counted around them; all of it together is what was counted."""
     found, turns, launched = m.view("counters"), int(m.truth["turns"]), {"vadd": 1 << 19, "left": 32 * 4, "right": 32 * 4}
-    parts = {(row["operation"], row["metric"]): row for row in found["parts"]}
+    parts = {(row["operation"].split("(")[0], row["metric"]): row for row in found["parts"]}
     series = {row["metric"]: row for row in found["series"]}
     each = {name: parts.get((name, "smsp__inst_executed.sum"), {}) for name in launched}
     vadd = each["vadd"].get("per_operation") or 0

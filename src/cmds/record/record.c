@@ -324,11 +324,11 @@ static int run(const void *values, int argc, char **argv)
     if (!o->memory_bytes)
         given.memory_bytes = o->mode == RECORD_LIGHT ? 16u << 20 : 256u << 20;
     if (o->mode == RECORD_LIGHT && (o->calibrate || o->values || o->comm || o->counters || o->series_ns || o->force)) {
-        sonde_say("--light goes without %s", o->calibrate  ? "--calibrate"
-                                             : o->values   ? "--values"
-                                             : o->comm     ? "--comm"
+        sonde_say("--light goes without %s", o->calibrate                    ? "--calibrate"
+                                             : o->values                     ? "--values"
+                                             : o->comm                       ? "--comm"
                                              : (o->counters || o->series_ns) ? "--counters"
-                                                           : "--force");
+                                                                             : "--force");
         return SONDE_EXIT_USAGE;
     }
     struct record_paths *paths = calloc(1, sizeof *paths);

@@ -104,6 +104,28 @@ static void samples_follow_each_other(void **state)
     assert_int_equal(made->enabled, 1);
 }
 
+static void several_counters_of_multiprocessors(void **state)
+{
+    static const struct {
+        const char *list;
+        uint64_t interval_ns;
+        bool said;
+    } cases[] = {
+        {"known__a.sum,smknown__b.sum", 1000000, false},
+        {"smknown__a.sum,smknown__b.sum", 1000000, true},
+        {"smknown__a.sum,smknown__b.sum", 100000, false},
+        {"smknown__a.sum,smknown__a.avg", 1000000, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_null(begin(cases[i].list, cases[i].interval_ns));
+        sonde__cuda_series_device(0);
+        turns();
+        assert_int_equal(was_said("several counters of the multiprocessors"), cases[i].said);
+        sonde__cuda_series_last(UINT64_MAX / 2);
+    }
+}
+
 static void a_full_buffer_is_said(void **state)
 {
     (void)state;
@@ -147,6 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(samples_follow_each_other),
+        TEST(several_counters_of_multiprocessors),
         TEST(a_full_buffer_is_said),
         TEST(what_cannot_be_is_said),
     };

@@ -14,7 +14,10 @@
 #include "profiler.h"
 
 struct made_profiler made_profiler;
-static struct host { size_t metrics, additions; bool samples; } hosts[64];
+static struct host {
+    size_t metrics, additions;
+    bool samples;
+} hosts[64];
 static size_t host_count;
 
 static struct host *host_of(CUpti_Profiler_Host_Object *object)
@@ -63,7 +66,7 @@ CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *p
 CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params *p)
 {
     for (size_t i = 0; i < p->numMetrics; i++)
-        if (strncmp(p->ppMetricNames[i], "known", 5) != 0)
+        if (strncmp(p->ppMetricNames[i], "known", 5) != 0 && strncmp(p->ppMetricNames[i], "smknown", 7) != 0)
             return CUPTI_ERROR_INVALID_PARAMETER;
     host_of(p->pHostObject)->metrics += p->numMetrics;
     host_of(p->pHostObject)->additions++;

@@ -15,7 +15,10 @@ struct made_profiler {
     double value[4096];     /* of each range, between a start and a stop */
     /* sampling: the sample of the n-th metric has the value plus n. `samples` of them are there to be read. */
     _Atomic size_t samples, taken;
-    struct made_sample { uint64_t from, to; double value; } sample[4096];
+    struct made_sample {
+        uint64_t from, to;
+        double value;
+    } sample[4096];
     bool overflows;         /* the device's buffer, at the next reading */
     _Atomic int enabled, disabled;
     uint64_t interval, trigger;
