@@ -7,8 +7,8 @@
  *
  * What was found on an H100 (driver 580, CUDA 13.0): samples have times of CUPTI's clock; the first of each start is older than it; a set with a
  * metric whose unit the machine lacks (NVLink on one with a single device) gives no samples at all, and no error, unless CUPTI is told which there are; no
- * memory of the device is taken. Of two counters of the multiprocessors some of both is lost in long samples: of instructions nothing at 100 µs, 0.4 %
- * at 200, 2.5 at 500, 4 to 7 at 1,000; of one alone nothing.
+ * memory of the device is taken. Of two counters of the multiprocessors some of both is lost in long samples (docs/counters.md); of one alone
+ * nothing.
  */
 #include "metrics.h"
 
