@@ -241,6 +241,8 @@ uint32_t sonde_last_context(void);
 /* The calling thread is the vendor's tool library's, not the program's, unless it has
  * made a hooked call: it is not sampled. Cheap when it was said before. */
 void sonde_tool_thread(void);
+/* A thread of the backend's own has used so much CPU time more: it is Sonde's, not the program's. Any thread. */
+void sonde_tool_thread_ran(uint64_t cpu_ns);
 /* Have `watch` called at each hooked call, in its thread, with its call path.
  * One watcher; it must be as cheap as the hook, and never goes away. */
 void sonde_watch_calls(void (*watch)(uint32_t context));
@@ -434,6 +436,13 @@ void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum s
 void sonde_counter(uint32_t operation, uint32_t device, uint32_t metric, uint32_t unit, double value);
 /* Of so many operations there are no values. */
 void sonde_counter_missed(uint32_t operation, uint32_t device, uint64_t operations);
+
+/* A counter of a device over time (sonde record --counter-series), whoever uses the device; 0: no room. Any thread. */
+uint32_t sonde_series_add(uint32_t device, const char *metric, const char *unit);
+/* What it was from one time to another (sonde_now_ns). On the monitor thread, within `collect`; values of one counter in order. */
+void sonde_series_value(uint32_t series, uint64_t from_ns, uint64_t to_ns, double value);
+/* So many values are missing. */
+void sonde_series_lost(uint32_t series, uint64_t values);
 
 /* One clock pair of `device`: at host time host_ns its clock read device_ns;
  * the pair is exact within +- bound_ns. */

@@ -329,6 +329,8 @@ static void put_names(struct writer *w)
     sonde_text_fini(&title);
     for (uint32_t lane = 1; lane < p->lane_count; lane++) {
         const bool queue = p->lanes[lane].kind == SONDE_LANE_KIND_QUEUE;
+        if (sonde_lane_is_series(&p->lanes[lane]))
+            continue;
         sonde_names_lane(&w->names, w->process, lane, name, sizeof name);
         put_name(w, "thread_name", queue ? QUEUE_TIDS + (uint64_t)lane * LANE_TIDS : p->lanes[lane].tid, name);
     }

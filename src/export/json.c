@@ -27,7 +27,7 @@ struct writer {
     struct sonde_export_result *result;
     struct sonde_text clean;
     const struct rows *trace; /* whose rows are written */
-    uint32_t process;
+    uint32_t process, lane; /* of the row */
     bool first; /* no comma before the next line */
     bool nomem;
 };
@@ -138,7 +138,7 @@ static json_t *ledger(const struct sonde_process *p)
         json_object_set_new(all, lines[i].name, number(lines[i].value));
     for (unsigned table = 0; table < SONDE_TABLE_COUNT; table++)
         if (sonde_table_is_trace(table) && table != SONDE_TABLE_OP)
-            json_object_set_new(all, strchr(sonde_table_info(table)->counter, '.') + 1,
+            json_object_set_new(all, sonde_counter_name(sonde_table_info(table)),
                                 number(sonde_rows_dropped(&p->header, sonde_table_info(table), 0)));
     json_object_set_new(all, "vendor_ns", number_or_null(l->vendor_ns));
     json_object_set_new(all, "dropped", dropped);
@@ -173,6 +173,8 @@ static json_t *lanes(struct writer *w, const struct sonde_process *p)
         const struct sonde_row_lane *l = &p->lanes[i];
         bool queue = l->kind == SONDE_LANE_KIND_QUEUE;
         uint64_t dropped = 0;
+        if (sonde_lane_is_series(l))
+            continue;
         for (size_t k = 0; k < sizeof l->dropped / sizeof *l->dropped; k++)
             dropped += l->dropped[k];
         json_array_append_new(
@@ -565,6 +567,22 @@ static void put_sleep(struct writer *w, const void *row)
     sonde_out_text(w->out, "\"");
 }
 
+/* The lane of a counter over time is in no list: a row says whose it is. */
+static void put_series(struct writer *w, const void *row)
+{
+    const struct sonde_row_series *value = row;
+    const struct sonde_process *p = &w->m->processes[w->process];
+    const struct sonde_row_lane *lane = w->lane < p->lane_count ? &p->lanes[w->lane] : &p->lanes[0];
+    char text[40];
+    put_field(w, ",\"device\":", lane->device);
+    sonde_out_text(w->out, ",\"metric\":");
+    sonde_out_json(w->out, sonde_process_string(p, lane->name), &w->clean);
+    put_field(w, ",\"from_ns\":", value->from_ns);
+    put_field(w, ",\"to_ns\":", value->to_ns);
+    snprintf(text, sizeof text, isfinite(value->value) ? ",\"value\":%.17g" : ",\"value\":null", value->value);
+    sonde_out_text(w->out, text);
+}
+
 static const struct rows {
     const char *name;
     enum sonde_table table;
@@ -577,12 +595,14 @@ static const struct rows {
     {"samples", SONDE_TABLE_SAMPLE, put_sample},
     {"switches", SONDE_TABLE_SWITCH, put_switch},
     {"sleeps", SONDE_TABLE_SLEEP, put_sleep},
+    {"series", SONDE_TABLE_SERIES, put_series},
 };
 #define TRACES (sizeof traces / sizeof *traces)
 
 static int put_row(void *user, uint32_t lane, const void *row)
 {
     struct writer *w = user;
+    w->lane = lane;
     begin_line(w);
     put_field(w, "{\"process\":", w->process);
     put_field(w, ",\"lane\":", lane);

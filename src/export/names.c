@@ -15,7 +15,8 @@ static uint32_t *number_lanes(const struct sonde_process *p)
     uint32_t queues = 0, threads = 0;
     uint32_t *ordinal = calloc(p->lane_count + 1, sizeof *ordinal);
     for (uint32_t i = 1; ordinal && i < p->lane_count; i++)
-        ordinal[i] = p->lanes[i].kind == SONDE_LANE_KIND_QUEUE ? ++queues : ++threads;
+        if (!sonde_lane_is_series(&p->lanes[i]))
+            ordinal[i] = p->lanes[i].kind == SONDE_LANE_KIND_QUEUE ? ++queues : ++threads;
     return ordinal;
 }
 

@@ -364,7 +364,7 @@ static void write_threads(struct writer *w)
     uint32_t first = OTF_NONE;
     char name[256];
     for (uint32_t lane = 1; lane < p->lane_count && !must_stop(w); lane++) {
-        if (p->lanes[lane].kind == SONDE_LANE_KIND_QUEUE)
+        if (p->lanes[lane].kind == SONDE_LANE_KIND_QUEUE || sonde_lane_is_series(&p->lanes[lane]))
             continue;
         sonde_names_lane(&w->names, w->process, lane, name, sizeof name);
         w->host = otf_location(&w->archive, name, OTF2_LOCATION_TYPE_CPU_THREAD, w->group);

@@ -478,7 +478,7 @@ static void write_thread(struct writer *w, uint32_t lane)
 static int write_threads(struct writer *w)
 {
     const struct sonde_process *p = process_of(w);
-    struct sonde_trace_extent *traced = sonde_trace_extents(p, ~SONDE_READ_OPS);
+    struct sonde_trace_extent *traced = sonde_trace_extents(p, ~(SONDE_READ_OPS | SONDE_READ_SERIES));
     for (uint32_t lane = 1; traced && lane < p->lane_count; lane++)
         if (traced[lane].rows)
             write_thread(w, lane);

@@ -7,12 +7,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/answers/timeline/series.h"
+#include "analyze/profile/counter_series.h"
 #include "analyze/profile/object_model.h"
 #include "analyze/trace/trace.h"
 #include "base/kinds.h"
 #include "base/vector.h"
+
+#define SAMPLED (1u << 20) /* numbers of their tracks: after those of devices */
 
 struct counters { /* of a process */
     const struct pf_tracks *tracks;
@@ -122,6 +126,44 @@ static int write_memory(const struct counters *c, enum sonde_memory_class class,
     return rc;
 }
 
+/* ---- counters of the hardware over time: what happened per second, or a value; 0 where nothing is known -------- */
+
+struct sampled {
+    const struct counters *counters;
+    uint64_t track, until_ns;
+    bool rates;
+};
+
+static int take_value(void *user, uint32_t lane, const void *row)
+{
+    struct sampled *s = user;
+    const struct sonde_row_series *value = row;
+    const uint64_t shift = (uint64_t)s->counters->shift_ns;
+    (void)lane;
+    if (value->from_ns >= value->to_ns || value->from_ns < s->until_ns || !(value->value >= 0))
+        return 0;
+    if (s->until_ns && value->from_ns > s->until_ns)
+        pf_send_counter(s->counters->tracks->wire, s->track, s->until_ns + shift, 0);
+    const double shown = s->rates ? value->value * 1e9 / (double)(value->to_ns - value->from_ns) : value->value;
+    pf_send_counter(s->counters->tracks->wire, s->track, value->from_ns + shift, shown < 9e18 ? (int64_t)(shown + 0.5) : INT64_MAX);
+    s->until_ns = value->to_ns;
+    return 0;
+}
+
+static int write_sampled(const struct counters *c, uint32_t lane)
+{
+    const struct sonde_row_lane *row = &c->process->lanes[lane];
+    const char *metric = sonde_process_string(c->process, row->name), *unit = sonde_process_string(c->process, row->context);
+    struct sampled s = {.counters = c, .rates = sonde_counter_adds_up(metric)};
+    char name[300];
+    snprintf(name, sizeof name, "%s%s", metric, s.rates ? " per second" : "");
+    s.track = begin_counter(c, SAMPLED + lane, name, row->device, strcmp(unit, "byte") == 0);
+    const int rc = sonde_trace_each(c->process, &(struct sonde_trace_stored){.table = SONDE_TABLE_SERIES, .lane = lane}, take_value, &s);
+    if (s.until_ns)
+        pf_send_counter(c->tracks->wire, s.track, s.until_ns + (uint64_t)c->shift_ns, 0);
+    return rc;
+}
+
 int pf_write_counters(const struct pf_tracks *tracks, int64_t shift_ns)
 {
     enum { CLASSES = SONDE_MEMORY_ON_HOST + 1 };
@@ -135,5 +177,8 @@ int pf_write_counters(const struct pf_tracks *tracks, int64_t shift_ns)
         for (int class = 0; class < CLASSES && !rc; class++)
             rc = write_memory(&c, (enum sonde_memory_class)class, device, number + 1 + (uint64_t)class);
     }
+    for (uint32_t lane = 1; lane < p->lane_count && !rc; lane++)
+        if (sonde_lane_is_series(&p->lanes[lane]))
+            rc = write_sampled(&c, lane);
     return rc;
 }

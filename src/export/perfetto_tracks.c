@@ -140,7 +140,8 @@ void pf_tracks_begin(struct pf_tracks *t)
     describe_process(t);
     describe_devices(t);
     for (uint32_t lane = 1; lane < process_of(t)->lane_count; lane++)
-        describe_lane(t, lane);
+        if (!sonde_lane_is_series(&process_of(t)->lanes[lane]))
+            describe_lane(t, lane);
 }
 
 void pf_tracks_lane(struct pf_tracks *t, uint32_t lane)

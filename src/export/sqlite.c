@@ -359,6 +359,8 @@ static void put_lanes(struct writer *w)
     for (uint32_t i = 1; i < p->lane_count; i++) {
         const struct sonde_row_lane *l = &p->lanes[i];
         const bool queue = l->kind == SONDE_LANE_KIND_QUEUE;
+        if (sonde_lane_is_series(l))
+            continue;
         put_lane(w, TABLE_lane, i);
         put_word(w, queue ? "queue" : "thread");
         put_text(w, sonde_names_lane(&w->names, w->process, i, name, sizeof name));
@@ -447,7 +449,7 @@ static void put_ledger(struct writer *w)
     }
     for (unsigned table = 0; table < SONDE_TABLE_COUNT; table++)
         if (sonde_table_is_trace(table) && table != SONDE_TABLE_OP)
-            put_line(w, strchr(sonde_table_info(table)->counter, '.') + 1, sonde_rows_dropped(&p->header, sonde_table_info(table), 0));
+            put_line(w, sonde_counter_name(sonde_table_info(table)), sonde_rows_dropped(&p->header, sonde_table_info(table), 0));
     for (uint32_t i = 0; i < p->note_count; i++) {
         begin_row(w, TABLE_note);
         put(w, w->process);

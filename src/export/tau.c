@@ -362,6 +362,8 @@ static void write_process(struct writer *w)
     for (uint32_t lane = 1; lane < p->lane_count && !w->nomem && !sonde_out_failed(w->out); lane++) {
         const uint32_t device = p->lanes[lane].device, unknown = p->device_count ? p->device_count : 1;
         const bool queue = p->lanes[lane].kind == SONDE_LANE_KIND_QUEUE;
+        if (sonde_lane_is_series(&p->lanes[lane]))
+            continue;
         write_lane(w, lane, !queue ? 0 : device && device < p->device_count ? device
                                                                             : unknown,
                    lane);

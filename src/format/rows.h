@@ -18,7 +18,7 @@
 
 #include <sonde/kinds.h>
 
-#define SONDE_FORMAT_VERSION 4u
+#define SONDE_FORMAT_VERSION 5u
 
 /* ---- segments of live.sonde ------------------------------------------ */
 
@@ -39,7 +39,7 @@
  * its columns; to add a column, its field and its place in that list.
  *
  *   X(name, row, properties)                        describes the process; properties: SONDE_ROWS_*
- *   T(name, row, lanes, from, to, counter, lost)    a trace: the lanes that own it, QUEUE or THREAD; when a row began
+ *   T(name, row, lanes, from, to, counter, lost)    a trace: the lanes that own it, QUEUE, THREAD or SERIES; when a row began
  *       and ended (0 = it never did); where struct sonde_live_header counts its rows that found no room; what one of
  *       them is called in a report that misses some, NULL: it says so in words of its own
  *
@@ -78,7 +78,8 @@
     X(TYPE, struct sonde_row_type, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)                               \
     X(GUESS, struct sonde_row_guess, 0)                                                                    \
     X(REMOTE, struct sonde_row_remote, 0)                                                                  \
-    X(COUNTER, struct sonde_row_counter, 0)
+    X(COUNTER, struct sonde_row_counter, 0)                                                                \
+    T(SERIES, struct sonde_row_series, SERIES, from_ns, to_ns, series_rows_dropped, "value of a counter")
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -215,11 +216,12 @@ struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_
     uint32_t cpu_sampling;     /* enum sonde_cpu_sampling */
     uint32_t cpu_switches;     /* 1: SWITCH rows tell when a thread was off the CPU */
     struct sonde_cpu_ledger cpu;
+    uint64_t series_rows_dropped; /* SERIES rows missing in the trace */
 };
 #define SONDE_COLUMNS_PROCESS(X, row) { BYTES, sizeof(row), 0 },
 static_assert(sizeof(struct sonde_segment) == SONDE_SEGMENT_HEADER, "format");
 static_assert(sizeof(struct sonde_ledger) == 8 * (16 + 28), "format");
-static_assert(sizeof(struct sonde_live_header) == 4144, "format");
+static_assert(sizeof(struct sonde_live_header) == 4152, "format");
 static_assert(sizeof(struct sonde_live_header) <= SONDE_SEGMENT_BYTES, "format");
 
 /* ---- tables ------------------------------------------------------------ */
@@ -298,13 +300,14 @@ struct sonde_row_device {
 enum {
     SONDE_LANE_KIND_THREAD = 1,
     SONDE_LANE_KIND_QUEUE = 2,
+    SONDE_LANE_KIND_SERIES = 3, /* a counter of a device over time: no operation, call or sample is on it */
 };
 struct sonde_row_lane {
     uint32_t kind;
-    uint32_t device;   /* queue lanes */
-    uint32_t context;  /* queue lanes */
+    uint32_t device;   /* queue and series lanes */
+    uint32_t context;  /* queue lanes; of a series lane the string of its unit, 0 none */
     uint32_t flags;    /* SONDE_LANE_* of kinds.h */
-    uint32_t name;     /* string id */
+    uint32_t name;     /* string id; of a series lane the metric */
     uint32_t tid;      /* thread lanes: kernel thread id of the first thread */
     uint32_t threads;  /* thread lanes: how many threads shared the lane, one after the other */
     uint32_t tracer;   /* tracing thread that serves it */
@@ -322,6 +325,11 @@ struct sonde_row_lane {
     X(row, end_ns, DIFF(8)) X(row, seen, ZERO) X(row, done, DIFF(10)) X(row, unmatched, ZERO)             \
     X(row, bad_time, ZERO) X(row, dropped, BYTES) X(row, waiting, ZERO) X(row, oldest, ZERO)                   \
     X(row, oldest_ns, ZERO) X(row, reserved, ZERO)
+/* It is no line of execution: views and exports of those leave it out. */
+static inline int sonde_lane_is_series(const struct sonde_row_lane *lane)
+{
+    return lane->kind == SONDE_LANE_KIND_SERIES;
+}
 /* What an operation was asked to do beyond its bytes: struct sonde_work of backend.h. */
 struct sonde_row_work {
     uint32_t dims, registers;
@@ -624,6 +632,12 @@ struct sonde_row_sleep {
 };
 #define SONDE_COLUMNS_SLEEP(X, row)                                                     \
     X(row, from_ns, DELTA) X(row, to_ns, DIFF(0)) X(row, node, ZERO) X(row, kind, ZERO)
+/* What a counter of the hardware was for a device, whoever used it, from one time to another; on the lane of the counter (--counter-series). */
+struct sonde_row_series {
+    uint64_t from_ns, to_ns;
+    double value;                  /* a count of what happened meanwhile, or a mean, as the metric's name says */
+};
+#define SONDE_COLUMNS_SERIES(X, row) X(row, from_ns, AFTER(1)) X(row, to_ns, DIFF(0)) X(row, value, ZERO)
 /* In the `offset` of such a function's API frame; no backend has that number. */
 #define SONDE_API_SLEEPS 0xff000000u
 /* The program, or what it was recorded with, had recording off. The first of a run whose recording
@@ -683,6 +697,7 @@ static_assert(sizeof(struct sonde_row_sample) == 24, "format");
 static_assert(sizeof(struct sonde_row_switch) == 24, "format");
 static_assert(sizeof(struct sonde_row_wait) == 32, "format");
 static_assert(sizeof(struct sonde_row_sleep) == 24, "format");
+static_assert(sizeof(struct sonde_row_series) == 24, "format");
 static_assert(sizeof(struct sonde_row_pause) == 16, "format");
 static_assert(sizeof(struct sonde_row_symbol) == 24, "format");
 static_assert(sizeof(struct sonde_row_index) == 48, "format");

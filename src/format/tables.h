@@ -70,6 +70,13 @@ static inline uint32_t sonde_row_bytes(unsigned table)
 
 const char *sonde_table_name(unsigned table); /* "unknown" */
 
+/* The last word of a trace's counter: "sleep_rows_dropped". */
+static inline const char *sonde_counter_name(const struct sonde_table_info *trace)
+{
+    const char *last = strchr(trace->counter, '.');
+    return last ? last + 1 : trace->counter;
+}
+
 /* Rows of a trace that found no room; of operations, for one cause. */
 static inline uint64_t sonde_rows_dropped(const struct sonde_live_header *h, const struct sonde_table_info *trace, enum sonde_drop cause)
 {

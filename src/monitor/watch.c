@@ -119,7 +119,7 @@ static void read_waiting(struct reading *r, uint64_t now_raw_ns)
 {
     for (uint32_t i = 1; i < r->from->lane_count; i++) {
         const struct sonde_row_lane *lane = &r->from->lanes[i];
-        struct sonde_watch_device *device = lane->device ? &r->to.devices[lane->device - 1] : NULL;
+        struct sonde_watch_device *device = lane->device && !sonde_lane_is_series(lane) ? &r->to.devices[lane->device - 1] : NULL;
         const struct sonde_row_frame *frame = device && lane->waiting ? operation_of(r->from, (uint32_t)lane->oldest) : NULL;
         if (!device)
             continue;

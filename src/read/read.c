@@ -14,6 +14,7 @@
 #include "base/nearest.h"
 #include "base/stack.h"
 #include "cells.h"
+#include "format/tables.h"
 #include "views/view.h"
 
 #define PUBLIC __attribute__((visibility("default")))
@@ -227,7 +228,7 @@ PUBLIC int sonde_read_table(const struct sonde_read *m, uint32_t index, struct s
         const struct sonde__trace *t = &sonde__traces[index];
         found.name = t->name;
         found.summary = t->summary;
-        found.rows = (int64_t)sonde_trace_rows(m->query.m, 1 << t->table);
+        found.rows = (int64_t)sonde_trace_rows(m->query.m, 1 << sonde_table_info(t->table)->trace);
         found.timed = 1;
     } else if (index - sonde__trace_count < sonde__table_count) {
         const struct sonde__table *t = &sonde__tables[index - sonde__trace_count];

@@ -127,6 +127,8 @@ static void fill_lanes(const struct sonde_read *m, uint32_t process, struct sond
     for (uint32_t i = 1; i < p->lane_count; i++) {
         const struct sonde_row_lane *row = &p->lanes[i];
         const bool queue = row->kind == SONDE_LANE_KIND_QUEUE;
+        if (sonde_lane_is_series(row))
+            continue;
         sonde_cell_text(t, p->name);
         sonde_cell_int(t, true, i);
         sonde_cell_text(t, queue ? "queue" : "thread");

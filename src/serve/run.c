@@ -57,7 +57,7 @@ static void free_extents(struct extents *e)
 static int find_extents(const struct sonde_process *p, struct extents *e)
 {
     for (unsigned table = 0; table < SONDE_TABLE_COUNT; table++)
-        if (sonde_table_is_trace(table) && !(e->of[table] = sonde_trace_extents(p, 1 << table)))
+        if (sonde_table_is_trace(table) && !(e->of[table] = sonde_trace_extents(p, 1 << sonde_table_info(table)->trace)))
             return SONDE_ENOMEM;
     return 0;
 }
@@ -214,7 +214,8 @@ static int process_row(struct sonde_view_table *t, const struct sonde_query *q, 
             device_row(list, p, i);
         list = sonde_cell_list(t);
         for (uint32_t i = 1; i < p->lane_count; i++)
-            lane_row(list, q, index, i, &e);
+            if (!sonde_lane_is_series(&p->lanes[i]))
+                lane_row(list, q, index, i, &e);
     }
     free_extents(&e);
     sonde_recorded_fini(&recorded);

@@ -12,11 +12,11 @@ SEGMENT = 65536
 ROOM = SEGMENT - 64
 TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE HISTOGRAM CLOCK NOTE OP CALL "
           "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT PAUSE SLEEP VALUE ACCESS DUPLICATE FLOW "
-          "BITS TYPE GUESS REMOTE COUNTER").split()
+          "BITS TYPE GUESS REMOTE COUNTER SERIES").split()
 KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
          "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
          "release peer_copy host_copy graph").split()
-VERSION = 4
+VERSION = 5
 NATIVE, PYTHON, API, OP, UNKNOWN, CUT, LINK, RANGE = 1, 2, 3, 4, 5, 6, 7, 8
 MARK, ACROSS = 1, 2
 PAYLOADS = {"uint64": (1, "<Q"), "int64": (2, "<q"), "double": (3, "<d")}
@@ -37,7 +37,7 @@ ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<III
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
         "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII", "VALUE": "<IIHHI10Q", "ACCESS": "<5IHBB11Q", "DUPLICATE": "<4I2Q", "FLOW": "<4I2Q",
-        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d"}
+        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d", "SERIES": "<QQd"}
 
 
 class Process:
@@ -61,6 +61,7 @@ class Process:
         self.cpu = dict.fromkeys(["rate_hz", "sampling", "switches_known", *CPU], 0)
         self.launched = {}  # (node, queue) -> work of the last
         self.histograms = False  # of durations
+        self.series_rows_dropped = 0
         self.rank = (0, 0, 0)  # rank and local rank, each plus one, of how many
 
     def string(self, text):
@@ -114,6 +115,12 @@ class Process:
 
     def queue(self, device, out_of_order=False):
         return self.lane(2, device=device, flags=1 if out_of_order else 0)
+
+    def series(self, device, metric, unit, values):
+        """A counter over time: [(from_ns, to_ns, value)]."""
+        lane = self.add("LANE", 3, device, self.string(unit), 0, self.string(metric), 0, 0, 0, 0, 0, 0, 0, 0, 0, *[0] * 12)
+        self.owned[("SERIES", lane)] = [struct.pack(ROWS["SERIES"], *row) for row in values]
+        return lane
 
     def work(self, global_size=(), local_size=(), registers=0, cluster=(), static_shared=0, dynamic_shared=0,
              local_bytes=0, occupancy=0, limiter="none", source="unknown", target="unknown", devices=(0, 0)):
@@ -281,7 +288,7 @@ class Process:
         for all_of_it, kernels, copies in busy:
             head += struct.pack("<2Q", kernels[1], copies[1])
         head += struct.pack("<6I", *self.rank, *[self.cpu[k] for k in ("rate_hz", "sampling", "switches_known")])
-        return head + struct.pack("<%dQ" % len(CPU), *[self.cpu[k] for k in CPU])
+        return head + struct.pack("<%dQ" % len(CPU), *[self.cpu[k] for k in CPU]) + struct.pack("<Q", self.series_rows_dropped)
 
     def busy(self, device):
         """(count, ns in the union of intervals, first, last) of all, kernels and copies of a device."""

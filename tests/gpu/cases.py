@@ -371,6 +371,30 @@ def check_counters(m):
     yield equal("launches that were not measured", found["missed"], 0)
 
 
+def check_series(m):
+    """Instructions of a warp are the code's (and the eight that CUPTI's records of kernels add), bytes those of the arrays; two kernels that run at once have what each of their warps executes, and
+    are at least and at most what was counted around them; all of it together is what was counted."""
+    found, turns, launched = m.view("counters"), int(m.truth["turns"]), {"vadd": 1 << 19, "left": 32 * 4, "right": 32 * 4}
+    parts = {(row["operation"].split("(")[0], row["metric"]): row for row in found["parts"]}
+    series = {row["metric"]: row for row in found["series"]}
+    each = {name: parts.get((name, "smsp__inst_executed.sum"), {}) for name in launched}
+    vadd = each["vadd"].get("per_operation") or 0
+    yield equal("launches of the vector add that are in samples", each["vadd"].get("operations"), turns)
+    yield within("instructions of a warp of it: a whole number", -.01, vadd / launched["vadd"] - round(vadd / launched["vadd"]), .01)
+    left, right = (each[name].get("per_operation") or 0 for name in ("left", "right"))
+    yield within("instructions of two kernels at once, one with twice the loops", 1.9, right / (left or 1), 2.1)
+    moved = {what: parts.get(("vadd", f"dram__bytes_{what}.sum"), {}).get("per_operation") or 0 for what in ("read", "write")}
+    yield within("bytes that a vector add reads", .97 * 8 * (1 << 24), moved["read"], 1.03 * 8 * (1 << 24))
+    yield within("bytes that it writes", .97 * 4 * (1 << 24), moved["write"], 1.03 * 4 * (1 << 24))
+    for metric, bytes_ in ("pcie__read_bytes.sum", 10 * 4 << 24), ("pcie__write_bytes.sum", 10 * 4 << 24):
+        if metric in series:
+            yield within(f"{metric}: what copies moved, and what packets have around it", bytes_, series[metric]["total"], 1.3 * bytes_ + 2e8)
+    for metric, row in series.items():
+        own = [part for (_, name), part in parts.items() if name == metric]
+        yield within(f"{metric}: it adds up", row["total"] * (1 - 1e-9) - 1e-6, sum(p["value"] for p in own) + row["idle"], row["total"] * (1 + 1e-9) + 1e-6)
+        yield f"{metric}: within its bounds", all(p["least"] <= p["value"] * (1 + 1e-9) and p["value"] <= p["most"] * (1 + 1e-9) for p in own), str(own)[:300]
+
+
 # ---- graphs ---------------------------------------------------------------------------------------------
 
 
@@ -928,6 +952,7 @@ CASES = [
     Case("ipc", ["{bin}/ipc"], checks=[check_ipc], options=["--comm"], gpus=2),
     Case("remote-some", ["{bin}/remote"], checks=[check_remote_of], options=["--comm=kernels", "--kernel", "once", "--comm-sample", "1"], gpus=2),
     Case("counters", ["{bin}/counters"], checks=[check_counters], options=["--counters", "default"]),
+    Case("series", ["{bin}/series"], checks=[check_series], options=["--counter-series", "1ms"]),
     Case("think", ["{bin}/think"], {"work": 20}, {"fill": (1, 4), "read": (1, 4)}, [known.check_thinking, known.check_one_lane]),
     Case("graphs", ["{bin}/graphs"], checks=[check_graphs], **GRAPHS),
     Case("graphs-whole", ["{bin}/graphs"], {}, {"fill": (1, 4096), "read": (2, 8)}, [

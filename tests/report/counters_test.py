@@ -61,15 +61,112 @@ class Counters(Case):
     def test_there_are_none(self):
         path, _ = self.measurement(counted=False)
         self.assertIn("sonde record --counters", self.ok("report", path, "counters").out)
-        self.assertEqual(self.json(path, "counters"), {"operations": 0, "missed": 0, "kernels": [], "contexts": []})
+        self.assertEqual(self.json(path, "counters"), {"operations": 0, "missed": 0, "kernels": [], "contexts": [], "series": [], "parts": []})
 
     def test_options(self):
         for options, why in ((("--counters=default", "--values"), "--values each take hold"), (("--counters=default", "--comm"), "--comm each take"),
                              (("--replay",), "--replay is for --counters"), (("--counters=",), "--counters takes"),
-                             (("--counters=" + "x" * 2000,), "--counters takes"), (("--light", "--counters=default"), "--light goes without --counters")):
+                             (("--counters=" + "x" * 2000,), "--counters takes"), (("--counter-series=1us",), "an interval from 20us to 1s"),
+                             (("--counter-series=2s",), "an interval from 20us to 1s"), (("--replay", "--counter-series=1ms"), "--replay is for"),
+                             (("--profile", "--counter-series=1ms"), "part of a trace"), (("--light", "--counter-series=1ms"), "goes without"), (("--light", "--counters=default"), "--light goes without --counters")):
             done = cli.run("record", *options, "true")
             self.assertEqual(done.returncode, 2, options)
             self.assertRegex(done.err, r"\Asonde: [^\n]*%s[^\n]*\n" % re.escape(why))
+
+
+class OverTime(Case):
+    """Counters of devices over time, divided among operations that were made by chance: against the rule of docs/counters.md, computed
+    here instant by instant, of which there are 3,000."""
+    METRICS = (("bytes.sum", "byte"), ("cycles.avg", "cycle"), ("share.avg.pct_of_peak_sustained_elapsed", "%"))
+    INSTANTS, NS = 3000, 10
+
+    def setUp(self):
+        super().setUp()
+        chance, p = random.Random(15), live.Process("host-7-1", 7)
+        thread = p.thread(7)
+        self.devices = [p.device(f"Device {d}") for d in range(2)]
+        queues = [(device, p.queue(device)) for device in self.devices for _ in range(2)]
+        code = p.node(0, p.frame(live.NATIVE, p.module("/opt/demo/bin/demo"), 0x1000))
+        at, self.ran = p.start_ns, []  # device, name, from, to: in instants
+        for device, queue in queues:
+            until = 100
+            while until < self.INSTANTS - 200:
+                begin, length = until + chance.choice((0, 0, 3, 120)), chance.choice((1, 5, 40, 90))
+                until = begin + length
+                name = chance.choice(("add", "scale", "sum"))
+                p.enqueue(thread, queue, "cuLaunchKernel", code, "kernel", at, at + 1, at + begin * self.NS, at + until * self.NS, name=name)
+                self.ran.append((device, name, begin, until))
+        self.samples = {}  # device, metric: [(from, to, value)]
+        for device in self.devices:
+            cuts = [50]
+            while cuts[-1] < self.INSTANTS - 100:
+                cuts.append(cuts[-1] + 20 + chance.randrange(3))
+            spans = [span for span in zip(cuts, cuts[1:]) if chance.random() > 0.05]  # some are lost
+            for metric, unit in self.METRICS:
+                values = [(a, b, chance.choice((0, 3, 1000)) * chance.random()) for a, b in spans]
+                self.samples[device, metric] = values
+                p.series(device, metric, unit, [(at + a * self.NS, at + b * self.NS, value) for a, b, value in values])
+        p.write(self.path("m.sonde"))
+        self.said = self.json(self.path("m.sonde"), "counters")
+
+    def runs(self, device, instant):
+        return [name for d, name, begin, end in self.ran if d == device and begin <= instant < end]
+
+    def test_devices(self):
+        self.assertEqual(len(self.said["series"]), 6)
+        for row in self.said["series"]:
+            values = self.samples[row["device"] + 1, row["metric"]]
+            ns, adds_up = sum(b - a for a, b, _ in values) * self.NS, row["unit"] != "%"
+            self.assertEqual((row["samples"], row["known_ns"]), (len(values), ns))
+            if adds_up:
+                self.assertAlmostEqual(row["total"], sum(v for *_, v in values), places=4)
+                self.assertAlmostEqual(row["mean"] * ns / 1e9, row["total"], places=4)
+                self.assertAlmostEqual(row["most"], max(v * 1e9 / self.NS / (b - a) for a, b, v in values), delta=row["most"] * 1e-9)
+                idle = sum(v for a, b, v in values if not any(self.runs(row["device"] + 1, i) for i in range(a, b)))
+                self.assertAlmostEqual(row["idle"], idle, places=4)
+            else:
+                self.assertIsNone(row["total"])
+                self.assertAlmostEqual(row["mean"], sum(v * (b - a) for a, b, v in values) * self.NS / ns, places=6)
+                self.assertAlmostEqual(row["most"], max(v for *_, v in values), places=6)
+
+    def test_operations(self):
+        found = {(row["device"] + 1, row["metric"], row["operation"]): row for row in self.said["parts"]}
+        wanted = {}
+        for (device, metric), values in self.samples.items():
+            for a, b, value in values:
+                names = [name for i in range(a, b) for name in self.runs(device, i)]
+                for name in set(names):
+                    w = wanted.setdefault((device, metric, name), {"ns": 0, "value": 0, "least": [], "most": []})
+                    ns = names.count(name) * self.NS
+                    w["ns"] += ns
+                    w["value"] += value * (names.count(name) / len(names) if "pct" not in metric else ns)
+                    w["most"].append(value)
+                    w["least"] += [value] if set(names) == {name} or "pct" in metric else []
+        self.assertEqual(set(found), set(wanted))
+        for key, w in wanted.items():
+            row, share = found[key], "pct" in key[1]
+            self.assertEqual(row["ns"], w["ns"], key)
+            self.assertAlmostEqual(row["value"], w["value"] / (w["ns"] if share else 1), places=4, msg=key)
+            self.assertAlmostEqual(row["least"], min(w["least"]) if share else sum(w["least"]), places=4, msg=key)
+            self.assertAlmostEqual(row["most"], max(w["most"]) if share else sum(w["most"]), places=4, msg=key)
+            seen = sum(d == key[0] and name == key[2] and any(a < end and begin < b for a, b, _ in self.samples[key[:2]])
+                       for d, name, begin, end in self.ran)
+            self.assertEqual(row["operations"], seen, key)
+        for row in self.said["series"]:  # nothing is lost, nothing is there twice
+            if row["total"] is not None:
+                parts = sum(part["value"] for key, part in found.items() if key[:2] == (row["device"] + 1, row["metric"]))
+                self.assertAlmostEqual(parts + row["idle"], row["total"], places=4)
+
+    def test_other_views(self):
+        """Counters are no lanes."""
+        path = self.path("m.sonde")
+        self.assertEqual({row["kind"] for row in self.json(path, "lanes")}, {"queue", "thread"})
+        self.assertEqual(len(self.json(path, "lanes")), 5)
+        for view in "summary", "profile", "statistics", "blame", "critical", "overlap", "ledger":
+            self.ok("report", path, view)
+        text = self.ok("report", path, "counters").out
+        self.assertIn("bytes.sum on", text)
+        self.assertIn("whoever used them", text)
 
 
 if __name__ == "__main__":

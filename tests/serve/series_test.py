@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import random
 import struct
 import subprocess
 import sys
@@ -15,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 import asking  # noqa: E402
 import cli  # noqa: E402
+import live  # noqa: E402
 import scenes  # noqa: E402
 import zoo  # noqa: E402
 
@@ -83,7 +85,7 @@ class Series(cli.Case):
             parent = trace.name(trace.tracks[track].parent_uuid)
             device = next((d["device"] for d in process["devices"] if parent == "Device %d \u00b7 %s" % (d["device"], d["name"])), None)
             begin = process["recorded_ns"] - process["origin_ns"]  # of a counter, with 0
-            out[process["process"], device, trace.name(track)] = [(at - values[0][0] + begin, value) for at, value in values]
+            out[process["process"], device, trace.name(track).removesuffix(" per second")] = [(at - values[0][0] + begin, value) for at, value in values]
         return out
 
     def equals_the_export(self, path):
@@ -111,6 +113,25 @@ class Series(cli.Case):
 
     def test_of_many_lanes(self):
         self.equals_the_export(self.synth("--operations", "20000", "--lanes", "6", "--threads", "2", "--processes", "2"))
+
+    def test_of_counters_of_the_hardware(self):
+        """With readings that are missing, and such as no counter has."""
+        chance, p = random.Random(21), live.Process("host-7-1", 7)
+        thread, at = p.thread(7), p.start_ns
+        for number in range(2):
+            device = p.device(f"Device {number}")
+            queue = p.queue(device)
+            p.enqueue(thread, queue, "clEnqueueNDRangeKernel", p.node(0, p.frame(live.NATIVE, p.module("/opt/demo"), 16)), "kernel", at, at + 9,
+                      at + 1000, at + 900000, name="add")
+            spans = [(at + 1000 * i + chance.randrange(9) * (i > 9), at + 1000 * (i + 1)) for i in range(800) if chance.random() > 0.1]
+            for metric, unit in (("bytes.sum", "byte"), ("cycles.avg", "cycle"), ("share.avg.pct_of_peak_sustained_elapsed", "%")):
+                p.series(device, metric, unit, [(a, b, chance.choice((0, 7, 1e9)) * chance.random()) for a, b in spans])
+        p.series(device, "odd.sum", "byte", [(at + 5, at + 5, 1), (at + 9, at + 2, 1), (at + 10, at + 20, 3), (at + 15, at + 30, 5), (at + 40, at + 50, -1)])
+        p.write(self.path("m.sonde"))
+        self.equals_the_export(self.path("m.sonde"))
+        header, _ = self.series(self.path("m.sonde"), "?series=")
+        self.assertEqual([row["unit"] for row in header["series"] if row["device"] == 0],
+                         ["share", "operations", "bytes per second", "per second", "number"])
 
     # ---- against views -------------------------------------------------------------------------------------------------------
 

@@ -79,7 +79,7 @@ void sonde__ledger_account(void)
     l->dropped[SONDE_DROP_REENTRANT] = sum.dropped[SONDE_DROP_REENTRANT];
     l->dropped[SONDE_DROP_AGENT_OFF] = sum.dropped[SONDE_DROP_AGENT_OFF];
     l->hook_ns = hook_ns > 0 ? (uint64_t)hook_ns : 0;
-    l->thread_cpu_ns = atomic_load(&a->monitor_cpu_ns) + sonde__trace_cpu_ns();
+    l->thread_cpu_ns = atomic_load(&a->monitor_cpu_ns) + sonde__trace_cpu_ns() + atomic_load(&a->backend_cpu_ns);
     sonde__sample_account(a->header);
     l->written_bytes = sonde__files_written();
     a->header->stop_ns = sonde_now_ns();

@@ -254,6 +254,7 @@ int sonde__monitor_start(void)
     atomic_store(&flush_answered, 0);
     turns_at_slow = modules_at = clocks_gap = clocks_missing = 0;
     atomic_store(&sonde__agent.monitor_cpu_ns, 0);
+    atomic_store(&sonde__agent.backend_cpu_ns, 0);
     range_started = range_ended = false;
     clocks_at = sonde_now_ns();
     sigfillset(&all);

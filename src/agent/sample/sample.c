@@ -239,7 +239,7 @@ static void follow_process(bool on)
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     const uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    const uint64_t ours = sonde__thread_cpu_ns() + sonde__trace_cpu_ns();
+    const uint64_t ours = sonde__thread_cpu_ns() + sonde__trace_cpu_ns() + atomic_load(&sonde__agent.backend_cpu_ns);
     if (sampling.process_at_ns) {
         uint64_t all = now - sampling.process_at_ns, own = ours - sampling.ours_at_ns;
         sampling.process_ns += all > own ? all - own : 0;

@@ -225,6 +225,11 @@ void sonde_tool_thread(void)
     sonde__sample_mine();
 }
 
+void sonde_tool_thread_ran(uint64_t cpu_ns)
+{
+    atomic_fetch_add(&sonde__agent.backend_cpu_ns, cpu_ns);
+}
+
 /* ---- events and timers ------------------------------------------------------------------ */
 
 struct sonde_target *sonde__target_of_signal(const void *siginfo)

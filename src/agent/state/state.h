@@ -136,6 +136,7 @@ struct sonde_agent {
     uint64_t found;                /* findings of this turn; monitor's */
     uint64_t sampled_ns;           /* CPU time that samples stand for; monitor's */
     _Atomic uint64_t monitor_cpu_ns; /* of the monitor thread, a while ago */
+    _Atomic uint64_t backend_cpu_ns; /* of threads of the backends' own */
     _Atomic uint32_t range_frames; /* frames of ranges made so far */
     struct sonde_thread *reports;  /* where nodes of reported operations are made; harvester's */
 };

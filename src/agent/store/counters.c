@@ -1,4 +1,5 @@
-/* counters.c - counters of the hardware (--counters): a row for each metric of an operation in its calling context, on each device. */
+/* counters.c - counters of the hardware: a row for each metric of an operation in its calling context, on each device (--counters); and
+ * a lane for each metric of a device over time (--counter-series). */
 #include "store.h"
 
 #include <string.h>
@@ -56,4 +57,24 @@ void sonde_counter(uint32_t operation, uint32_t device, uint32_t metric, uint32_
 void sonde_counter_missed(uint32_t operation, uint32_t device, uint64_t operations)
 {
     add(operation, device, 0, 0, operations, 0);
+}
+
+uint32_t sonde_series_add(uint32_t device, const char *metric, const char *unit)
+{
+    if (!sonde__agent_here())
+        return 0;
+    return sonde__lane_new((struct sonde_row_lane){.kind = SONDE_LANE_KIND_SERIES, .device = device, .context = sonde_string(unit, strlen(unit))},
+                           metric);
+}
+
+void sonde_series_value(uint32_t series, uint64_t from_ns, uint64_t to_ns, double value)
+{
+    if (series && from_ns < to_ns)
+        sonde__trace_row(series, SONDE_TABLE_SERIES, &(struct sonde_row_series){.from_ns = from_ns, .to_ns = to_ns, .value = value});
+}
+
+void sonde_series_lost(uint32_t series, uint64_t values)
+{
+    if (series)
+        sonde__trace_lost(series, SONDE_TABLE_SERIES, SONDE_DROP_CHANNEL_FULL, values);
 }

@@ -3,11 +3,13 @@
 
 #include <stdlib.h>
 
+#include "format/tables.h"
+
 static const struct sonde_trace_extent nothing = {0, UINT64_MAX, 0};
 
 static void add(struct sonde_trace_extent *e, const struct sonde_chunk_ref *chunk, int tables)
 {
-    if (!chunk->count || !(tables >> chunk->table & 1))
+    if (!chunk->count || !(tables >> sonde_table_info(chunk->table)->trace & 1))
         return;
     e->rows += chunk->count;
     e->from_ns = chunk->time_min < e->from_ns ? chunk->time_min : e->from_ns;
@@ -54,7 +56,7 @@ int sonde_trace_last(const struct sonde_process *p, int tables, uint64_t rows, u
     if (!refs)
         return SONDE_ENOMEM;
     for (uint32_t i = 0; i < p->trace_count; i++)
-        if (tables >> p->traces[i].table & 1)
+        if (tables >> sonde_table_info(p->traces[i].table)->trace & 1)
             refs[count++] = &p->traces[i];
     qsort(refs, count, sizeof *refs, by_time_max);
     *from_ns = 0;

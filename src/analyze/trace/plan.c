@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/parallel.h"
+#include "format/tables.h"
 #include "own.h"
 
 enum {
@@ -37,7 +38,7 @@ static uint32_t bytes_of(const struct sonde_trace_options *o, unsigned table)
 
 static bool is_wanted(const struct sonde_trace_options *o, const struct sonde_chunk_ref *t)
 {
-    return t->count && o->tables >> t->table & 1 && (!o->lanes || o->lanes[t->lane]);
+    return t->count && o->tables >> sonde_table_info(t->table)->trace & 1 && (!o->lanes || o->lanes[t->lane]);
 }
 
 /* Lane by lane; operations of which only times are asked for are not. */

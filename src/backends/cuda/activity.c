@@ -527,11 +527,13 @@ void sonde__cuda_collect(enum sonde_collect how)
     if (how != SONDE_COLLECT_TURN) {
         const uint64_t patience_ns = how == SONDE_COLLECT_DYING ? DYING_NS : PATIENCE_NS;
         sonde__cuda_counters_last();
+        sonde__cuda_series_last(patience_ns);
         sonde__cuda_flush_last(patience_ns);
         flush(patience_ns);
     } else {
         reading.asked_at = reading.forced = 0;
         sonde__cuda_flush_turn();
+        sonde__cuda_series_turn();
     }
     uint64_t dropped;
     struct buffer *all = take_full(&dropped);

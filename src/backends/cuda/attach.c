@@ -225,8 +225,13 @@ static void begin_values(void)
 static void begin_counters(void)
 {
     char room[300];
-    const char *list = getenv("SONDE_COUNTERS");
-    const char *why = list && *list ? sonde__cuda_counters_begin(list, env_number("SONDE_REPLAY"), room, sizeof room) : NULL;
+    const char *list = getenv("SONDE_COUNTERS"), *interval = getenv("SONDE_COUNTER_SERIES");
+    const uint64_t interval_ns = interval ? strtoull(interval, NULL, 10) : 0;
+    const char *why = NULL;
+    if (interval_ns)
+        why = sonde__cuda_series_begin(list ? list : "", interval_ns, room, sizeof room);
+    else if (list && *list)
+        why = sonde__cuda_counters_begin(list, env_number("SONDE_REPLAY"), room, sizeof room);
     if (why)
         note("counters are not measured", why);
 }
@@ -402,6 +407,7 @@ static void forked(void)
     atomic_store(&sonde__cuda_on, false);
     sonde__cuda_clock_forget();
     sonde__cuda_flush_forget();
+    sonde__cuda_series_forget();
 }
 
 static void release(uint64_t token)

@@ -8,35 +8,21 @@
  *
  * Kernels have no device times meanwhile: CUPTI's records of them say 0.
  */
-#include "sonde_cuda.h"
+#include "metrics.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cupti_profiler_host.h>
-#include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
-#include <cupti_target.h>
 
 #include "guest/lock.h"
 
-#define METRICS_MAX 32u
-#define PLACES_MAX  16u
-#define ROUND       64u /* an image takes 60 kB for each range */
-#define LIST_MAX    2048u
+#define PLACES_MAX 16u
+#define ROUND      64u /* an image takes 60 kB for each range */
 
-/* Everything that is called of the profiler. CUPTI has it since CUDA 12.6. */
+/* Everything that is called of the range profiler. CUPTI has it since CUDA 12.6. */
 #define COUNTERS_MAP(X)                            \
-    X(cuptiProfilerInitialize)                     \
-    X(cuptiDeviceGetChipName)                      \
-    X(cuptiProfilerHostInitialize)                 \
-    X(cuptiProfilerHostConfigAddMetrics)           \
-    X(cuptiProfilerHostGetConfigImageSize)         \
-    X(cuptiProfilerHostGetConfigImage)             \
-    X(cuptiProfilerHostGetNumOfPasses)             \
-    X(cuptiProfilerHostGetMetricProperties)        \
-    X(cuptiProfilerHostEvaluateToGpuValues)        \
     X(cuptiRangeProfilerEnable)                    \
     X(cuptiRangeProfilerDisable)                   \
     X(cuptiRangeProfilerGetCounterDataSize)        \
@@ -46,14 +32,6 @@
     X(cuptiRangeProfilerStop)                      \
     X(cuptiRangeProfilerDecodeData)                \
     X(cuptiRangeProfilerGetCounterDataInfo)
-
-static const struct {
-    const char *name, *metrics;
-} sets[] = {
-#define X(name, metrics) {name, metrics},
-    SONDE_COUNTER_SET_MAP(X)
-#undef X
-};
 
 struct place { /* a context of CUDA's */
     CUcontext context;
@@ -72,13 +50,8 @@ bool sonde__cuda_counting;
 static struct {
     struct sonde_lock lock; /* over all below, and from before a launch until after it */
     bool prepared, broken, replay;
-    char list[LIST_MAX];    /* the metrics, each with its end */
-    const char *names[METRICS_MAX];
-    uint32_t metrics[METRICS_MAX], units[METRICS_MAX]; /* strings */
-    size_t count;
-    CUpti_Profiler_Host_Object *host;
-    uint8_t *config;
-    size_t config_bytes;
+    struct sonde_cuda_metrics wanted;
+    uint32_t metrics[SONDE_METRICS_MAX], units[SONDE_METRICS_MAX]; /* strings */
     struct place places[PLACES_MAX];
     uint32_t place_count;
 #define X(name) __typeof__(&name) name;
@@ -93,55 +66,15 @@ static __thread bool alone;              /* or for one that is not */
 
 /* ---- what is wanted ------------------------------------------------------------------------------ */
 
-static bool add_names(const char *list, size_t *used)
-{
-    while (*list) {
-        const size_t length = strcspn(list, ",");
-        bool known = length == 0;
-        for (size_t i = 0; i < c.count && !known; i++)
-            known = strlen(c.names[i]) == length && strncmp(c.names[i], list, length) == 0;
-        if (!known) {
-            if (c.count == METRICS_MAX || *used + length + 1 > sizeof c.list)
-                return false;
-            memcpy(c.list + *used, list, length);
-            c.list[*used + length] = '\0';
-            c.names[c.count++] = c.list + *used;
-            *used += length + 1;
-        }
-        list += length + (list[length] == ',');
-    }
-    return true;
-}
-
-/* Sets by their names, metrics by theirs. */
-static bool expand(const char *list)
-{
-    size_t used = 0;
-    while (*list) {
-        const size_t length = strcspn(list, ",");
-        char word[256];
-        snprintf(word, sizeof word, "%.*s", (int)length, list);
-        const char *names = word;
-        for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-            if (strcmp(sets[i].name, word) == 0)
-                names = sets[i].metrics;
-        if (!add_names(names, &used))
-            return false;
-        list += length + (list[length] == ',');
-    }
-    return c.count > 0;
-}
-
 const char *sonde__cuda_counters_begin(const char *list, bool replay, char *room, size_t size)
 {
-    void *cupti = dlopen(sonde__cupti.path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD), *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    if (!cupti || !driver)
-        return "CUPTI or the driver is not loaded";
-#define X(name)                                                                                                     \
-    if (!(*(void **)&c.name = dlsym(cupti, #name))) {                                                               \
-        snprintf(room, size, "%s has no " #name "; CUDA 12.6 and later have it", sonde__cupti.path);                \
-        return room;                                                                                                \
-    }
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    const char *why = driver ? sonde__metrics_begin(room, size) : "the driver is not loaded";
+    if (why)
+        return why;
+#define X(name)                                                                  \
+    if (!(*(void **)&c.name = sonde__metrics_function(#name, room, size)))       \
+        return room;
     COUNTERS_MAP(X)
 #undef X
     *(void **)&c.cuCtxPushCurrent_v2 = dlsym(driver, "cuCtxPushCurrent_v2");
@@ -149,9 +82,10 @@ const char *sonde__cuda_counters_begin(const char *list, bool replay, char *room
     if (!c.cuCtxPushCurrent_v2 || !c.cuCtxPopCurrent_v2)
         return "the driver is too old";
     c.prepared = c.broken = false;
-    c.count = c.place_count = 0;
-    if (!expand(list)) {
-        snprintf(room, size, "%s is no list of at most %u metrics", list, METRICS_MAX);
+    c.place_count = 0;
+    c.wanted = (struct sonde_cuda_metrics){.count = 0};
+    if (!sonde__metrics_expand(&c.wanted, list)) {
+        snprintf(room, size, "%s is no list of at most %u metrics", list, SONDE_METRICS_MAX);
         return room;
     }
     c.replay = replay;
@@ -159,94 +93,23 @@ const char *sonde__cuda_counters_begin(const char *list, bool replay, char *room
     return NULL;
 }
 
-/* ---- the metrics, once ---------------------------------------------------------------------------- */
-
-static bool worked(CUptiResult result, const char *what)
-{
-    const char *why = "";
-    if (result == CUPTI_SUCCESS)
-        return true;
-    if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES || result == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES) {
-        sonde_note("counters: this user may not read the device's; run as root, or let the administrator load the driver with "
-                   "NVreg_RestrictProfilingToAdminUsers=0");
-        return false;
-    }
-    sonde__cupti.cuptiGetResultString(result, &why);
-    sonde_note("counters: %s: %s (%d)", what, why, (int)result);
-    return false;
-}
-
-static bool add(const char **names, size_t count)
-{
-    CUpti_Profiler_Host_ConfigAddMetrics_Params metrics = {
-        .structSize = CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE, .pHostObject = c.host, .ppMetricNames = names, .numMetrics = count};
-    return c.cuptiProfilerHostConfigAddMetrics(&metrics) == CUPTI_SUCCESS;
-}
-
-/* All at once: what is added by itself gets passes of its own. */
-static bool add_metrics(void)
-{
-    size_t unknown = 0;
-    if (!add(c.names, c.count)) {
-        while (unknown + 1 < c.count && add(&c.names[unknown], 1))
-            unknown++;
-        sonde_note("counters: this device has no metric %s; nothing is measured", c.names[unknown]);
-        return false;
-    }
-    for (size_t i = 0; i < c.count; i++) {
-        CUpti_Profiler_Host_GetMetricProperties_Params about = {
-            .structSize = CUpti_Profiler_Host_GetMetricProperties_Params_STRUCT_SIZE, .pHostObject = c.host, .pMetricName = c.names[i]};
-        const bool known = c.cuptiProfilerHostGetMetricProperties(&about) == CUPTI_SUCCESS && about.pDimUnit;
-        const bool share = strstr(c.names[i], ".pct") != NULL; /* the property is that of the metric without its end */
-        const char *unit = share ? "%" : (known ? about.pDimUnit : "");
-        c.metrics[i] = sonde_string(c.names[i], strlen(c.names[i]));
-        c.units[i] = *unit ? sonde_string(unit, strlen(unit)) : 0;
-    }
-    return true;
-}
-
-static bool make_config(void)
-{
-    CUpti_Profiler_Host_GetConfigImageSize_Params size = {.structSize = CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE, .pHostObject = c.host};
-    if (!worked(c.cuptiProfilerHostGetConfigImageSize(&size), "cannot measure these metrics together"))
-        return false;
-    c.config_bytes = size.configImageSize;
-    c.config = sonde__pages_get(c.config_bytes);
-    CUpti_Profiler_Host_GetConfigImage_Params image = {.structSize = CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE,
-                                                       .pHostObject = c.host,
-                                                       .configImageSize = c.config_bytes,
-                                                       .pConfigImage = c.config};
-    if (!c.config || !worked(c.cuptiProfilerHostGetConfigImage(&image), "cannot measure these metrics together"))
-        return false;
-    CUpti_Profiler_Host_GetNumOfPasses_Params passes = {.structSize = CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE,
-                                                        .configImageSize = c.config_bytes,
-                                                        .pConfigImage = c.config};
-    if (!worked(c.cuptiProfilerHostGetNumOfPasses(&passes), "cannot tell the number of passes"))
-        return false;
-    if (passes.numOfPasses > 1 && !c.replay) {
-        sonde_note("counters: these metrics need %zu passes, one was made of none: ask for fewer, or run each kernel %zu times with --replay",
-                   passes.numOfPasses, passes.numOfPasses);
-        return false;
-    }
-    return true;
-}
-
 /* At the first launch: a context is current. */
 static bool prepare(CUdevice device)
 {
-    CUpti_Profiler_Initialize_Params begin = {.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
-    CUpti_Device_GetChipName_Params chip = {.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE, .deviceIndex = (size_t)device};
-    CUpti_Profiler_Host_Initialize_Params host = {.structSize = CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE,
-                                                  .profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER};
+    struct sonde_cuda_metrics *m = &c.wanted;
     c.prepared = true;
-    if (!worked(c.cuptiProfilerInitialize(&begin), "CUPTI's profiler cannot begin") ||
-        !worked(c.cuptiDeviceGetChipName(&chip), "CUPTI does not know this device"))
+    if (!sonde__metrics_choose(m, (uint32_t)device, CUPTI_PROFILER_TYPE_RANGE_PROFILER, NULL, true))
         return false;
-    host.pChipName = chip.pChipName;
-    if (!worked(c.cuptiProfilerHostInitialize(&host), "CUPTI cannot measure on this device"))
+    for (size_t i = 0; i < m->count; i++) {
+        c.metrics[i] = sonde_string(m->names[i], strlen(m->names[i]));
+        c.units[i] = *m->units[i] ? sonde_string(m->units[i], strlen(m->units[i])) : 0;
+    }
+    if (m->passes > 1 && !c.replay) {
+        sonde_note("counters: these metrics need %zu passes, one was made of none: ask for fewer, or run each kernel %zu times with --replay", m->passes,
+                   m->passes);
         return false;
-    c.host = host.pHostObject;
-    return add_metrics() && make_config();
+    }
+    return true;
 }
 
 /* ---- a context ---------------------------------------------------------------------------------- */
@@ -254,12 +117,12 @@ static bool prepare(CUdevice device)
 static bool enable(struct place *p)
 {
     CUpti_RangeProfiler_Enable_Params enabled = {.structSize = CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE, .ctx = p->context};
-    if (!worked(c.cuptiRangeProfilerEnable(&enabled), "cannot measure in this context"))
+    if (!sonde__metrics_worked(c.cuptiRangeProfilerEnable(&enabled), "cannot measure in this context"))
         return false;
     p->object = enabled.pRangeProfilerObject;
     CUpti_RangeProfiler_GetCounterDataSize_Params size = {
-        .structSize = CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE, .pRangeProfilerObject = p->object, .pMetricNames = c.names, .numMetrics = c.count, .maxNumOfRanges = ROUND, .maxNumRangeTreeNodes = ROUND};
-    if (!worked(c.cuptiRangeProfilerGetCounterDataSize(&size), "cannot tell what counters take"))
+        .structSize = CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE, .pRangeProfilerObject = p->object, .pMetricNames = c.wanted.names, .numMetrics = c.wanted.count, .maxNumOfRanges = ROUND, .maxNumRangeTreeNodes = ROUND};
+    if (!sonde__metrics_worked(c.cuptiRangeProfilerGetCounterDataSize(&size), "cannot tell what counters take"))
         return false;
     p->image_bytes = size.counterDataSize;
     p->image = sonde__pages_get(p->image_bytes);
@@ -293,13 +156,13 @@ static bool start(struct place *p)
                                                                     .counterDataSize = p->image_bytes,
                                                                     .pCounterData = p->image};
     CUpti_RangeProfiler_SetConfig_Params config = {
-        .structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE, .pRangeProfilerObject = p->object, .configSize = c.config_bytes, .pConfig = c.config, .counterDataImageSize = p->image_bytes, .pCounterDataImage = p->image, .range = CUPTI_AutoRange, .replayMode = CUPTI_KernelReplay, .maxRangesPerPass = ROUND, .numNestingLevels = 1, .minNestingLevel = 1};
+        .structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE, .pRangeProfilerObject = p->object, .configSize = c.wanted.config_bytes, .pConfig = c.wanted.config, .counterDataImageSize = p->image_bytes, .pCounterDataImage = p->image, .range = CUPTI_AutoRange, .replayMode = CUPTI_KernelReplay, .maxRangesPerPass = ROUND, .numNestingLevels = 1, .minNestingLevel = 1};
     CUpti_RangeProfiler_Start_Params begin = {.structSize = CUpti_RangeProfiler_Start_Params_STRUCT_SIZE, .pRangeProfilerObject = p->object};
-    if (!worked(c.cuptiRangeProfilerCounterDataImageInitialize(&empty), "cannot empty the counters") ||
-        (!p->configured && !worked(c.cuptiRangeProfilerSetConfig(&config), "the device does not take these metrics")))
+    if (!sonde__metrics_worked(c.cuptiRangeProfilerCounterDataImageInitialize(&empty), "cannot empty the counters") ||
+        (!p->configured && !sonde__metrics_worked(c.cuptiRangeProfilerSetConfig(&config), "the device does not take these metrics")))
         return false;
     p->configured = true;
-    p->running = worked(c.cuptiRangeProfilerStart(&begin), "cannot begin to measure");
+    p->running = sonde__metrics_worked(c.cuptiRangeProfilerStart(&begin), "cannot begin to measure");
     return p->running;
 }
 
@@ -311,12 +174,10 @@ static void missed(const struct place *p)
 
 static bool evaluate(const struct place *p, size_t range, uint32_t node)
 {
-    double values[METRICS_MAX] = {0};
-    CUpti_Profiler_Host_EvaluateToGpuValues_Params get = {
-        .structSize = CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE, .pHostObject = c.host, .pCounterDataImage = p->image, .counterDataImageSize = p->image_bytes, .rangeIndex = range, .ppMetricNames = c.names, .numMetrics = c.count, .pMetricValues = values};
-    if (!worked(c.cuptiProfilerHostEvaluateToGpuValues(&get), "cannot read them"))
+    double values[SONDE_METRICS_MAX] = {0};
+    if (!sonde__metrics_values(&c.wanted, p->image, p->image_bytes, range, values))
         return false;
-    for (size_t i = 0; i < c.count; i++)
+    for (size_t i = 0; i < c.wanted.count; i++)
         sonde_counter(node, sonde__cuda_context_device(p->uid), c.metrics[i], c.units[i], values[i]);
     return true;
 }
@@ -332,8 +193,8 @@ static void take(struct place *p)
     if (!p->running)
         return;
     p->running = false;
-    bool good = worked(c.cuptiRangeProfilerStop(&stop), "cannot stop") && worked(c.cuptiRangeProfilerDecodeData(&decode), "cannot read them") &&
-                worked(c.cuptiRangeProfilerGetCounterDataInfo(&info), "cannot read them");
+    bool good = sonde__metrics_worked(c.cuptiRangeProfilerStop(&stop), "cannot stop") && sonde__metrics_worked(c.cuptiRangeProfilerDecodeData(&decode), "cannot read them") &&
+                sonde__metrics_worked(c.cuptiRangeProfilerGetCounterDataInfo(&info), "cannot read them");
     if (good && info.numTotalRanges != p->count) {
         sonde_note("counters: of %u launches there are %zu ranges, so it is not known which is whose: they are left out", p->count, info.numTotalRanges);
         good = false;

@@ -145,7 +145,8 @@ __attribute__((hot)) void sonde__cuda_context_used(CUcontext context, uint32_t u
         return;
     know_context(context, uid);
     if (sonde__shared_map_get(&owners, uid, &owner))
-        sonde__cuda_device((uint32_t)(owner >> 32));
+        if (sonde__cuda_device((uint32_t)(owner >> 32)))
+            sonde__cuda_series_device((uint32_t)(owner >> 32));
     if (uid < 1024)
         atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
 }

@@ -9,7 +9,8 @@
  * code.c has instrumented copies of kernels, areas.c what they found, execs.c what graphs write, coarse.c compares, duplicates.c has
  * objects that are alike, hostcopies.c has room on the host, places.c knows what each context has for that;
  * sanitizer.c is the Compute Sanitizer engine, where patches.c has what each access finds kept;
- * counters.c has the hardware count what each launch does (--counters);
+ * counters.c has the hardware count what each launch does (--counters), series.c what each device does over time (--counter-series), and
+ * metrics.c knows the names of counters;
  * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic.
  *
  * Who runs what: hooks and resource callbacks in any thread of the program,
@@ -141,6 +142,15 @@ void sonde__cuda_counters_before(enum sonde_cuda_what what, const CUpti_Callback
 void sonde__cuda_counters_after(bool success);
 void sonde__cuda_counters_context_gone(CUcontext context);
 void sonde__cuda_counters_last(void); /* the monitor's: what has not been read */
+
+/* ---- counters over time (series.c) ------------------------------------------------- */
+
+/* A list as above, "": the default; every so many nanoseconds. NULL, or why not (static or in `room`). */
+const char *sonde__cuda_series_begin(const char *list, uint64_t interval_ns, char *room, size_t size);
+void sonde__cuda_series_device(uint32_t ordinal);        /* the program uses it. Any thread of the program */
+void sonde__cuda_series_turn(void);                      /* the monitor's, as what follows */
+void sonde__cuda_series_last(uint64_t patience_ns);      /* the program ends: take everything, and let go of the devices for good */
+void sonde__cuda_series_forget(void);                    /* in a forked child */
 
 /* ---- activity (activity.c) ------------------------------------------------------ */
 

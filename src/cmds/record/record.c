@@ -62,6 +62,9 @@ static const struct sonde_option options[] = {
      .help = "what the hardware counts for each launch of a CUDA kernel, for `sonde report DIR counters`: sets (default, memory, compute, nvlink, "
              "pcie) and metrics of CUPTI, separated by commas. Kernels then run one after the other, each takes milliseconds more, and has no "
              "device times"},
+    {.name = "counter-series", .type = SONDE_OPTION_DURATION, .argument = "INTERVAL", .offset = AT(series_ns),
+     .help = "what the hardware of each device that the program uses counts over time, every INTERVAL (1ms, 100us), for `sonde report DIR "
+             "counters`, beside kernels that run as they do without it; --counters names other metrics than the default's"},
     {.name = "replay", .type = SONDE_OPTION_FLAG, .offset = AT(replay),
      .help = "--counters: metrics that the hardware cannot count at once are allowed; each kernel is then run again with what it had read and written "
              "put back, as often as it takes"},
@@ -277,12 +280,16 @@ static bool check_looks(struct record_options *o)
         sonde_say("--comm=%s and --values each put code of their own into kernels: record twice", record_comm_names[o->comm]);
     else if (o->comm_sample && !o->comm)
         sonde_say("--comm-sample is for --comm=kernels and --comm=all");
-    else if (o->counters && (o->comm || o->values))
+    else if (o->counters && !o->series_ns && (o->comm || o->values))
         sonde_say("--counters and --%s each take hold of kernels: record twice", o->comm ? "comm" : "values");
     else if (o->counters && (!*o->counters || strlen(o->counters) >= RECORD_COUNTERS_MAX))
         sonde_say("--counters takes sets and metrics, %d characters at most", RECORD_COUNTERS_MAX - 1);
-    else if (o->replay && !o->counters)
-        sonde_say("--replay is for --counters");
+    else if (o->replay && (!o->counters || o->series_ns))
+        sonde_say("--replay is for --counters without --counter-series");
+    else if (o->series_ns && (o->series_ns < RECORD_SERIES_LEAST_NS || o->series_ns > RECORD_SERIES_MOST_NS))
+        sonde_say("--counter-series takes an interval from 20us to 1s");
+    else if (o->series_ns && (o->mode == RECORD_PROFILE || o->pid))
+        sonde_say("--counter-series is part of a trace from the program's start: without --profile and --pid");
     else if (!o->values && o->values_sample)
         sonde_say("--values-sample is for --values");
     else if (!o->values && !o->comm && o->values_kernel)
@@ -316,12 +323,12 @@ static int run(const void *values, int argc, char **argv)
         return SONDE_EXIT_USAGE;
     if (!o->memory_bytes)
         given.memory_bytes = o->mode == RECORD_LIGHT ? 16u << 20 : 256u << 20;
-    if (o->mode == RECORD_LIGHT && (o->calibrate || o->values || o->comm || o->counters || o->force)) {
-        sonde_say("--light goes without %s", o->calibrate  ? "--calibrate"
-                                             : o->values   ? "--values"
-                                             : o->comm     ? "--comm"
-                                             : o->counters ? "--counters"
-                                                           : "--force");
+    if (o->mode == RECORD_LIGHT && (o->calibrate || o->values || o->comm || o->counters || o->series_ns || o->force)) {
+        sonde_say("--light goes without %s", o->calibrate                    ? "--calibrate"
+                                             : o->values                     ? "--values"
+                                             : o->comm                       ? "--comm"
+                                             : (o->counters || o->series_ns) ? "--counters"
+                                                                             : "--force");
         return SONDE_EXIT_USAGE;
     }
     struct record_paths *paths = calloc(1, sizeof *paths);

@@ -35,7 +35,9 @@ enum {
 };
 
 enum { RECORD_KERNEL_MAX = 512 }; /* as the agent has it */
-enum { RECORD_COUNTERS_MAX = 1024 };
+enum { RECORD_COUNTERS_MAX = 1024,
+       RECORD_SERIES_LEAST_NS = 20000,
+       RECORD_SERIES_MOST_NS = 1000000000 };
 #define RECORD_HOST_QUARTER UINT64_MAX
 
 struct record_options {
@@ -52,6 +54,7 @@ struct record_options {
     int comm;                           /* index into record_comm_names */
     const char *comm_sample;            /* "N" or "N/M"; NULL: all */
     const char *counters;               /* sets and metrics, separated by commas; NULL: none */
+    uint64_t series_ns;                 /* interval of counters over time; 0: none */
     int replay;
     int engine;                         /* index into record_engine_names */
     const char *values_sample;          /* "N" or "N/M"; NULL: all */

@@ -13,6 +13,11 @@ export function formatBytes(bytes: number | null | undefined): string {
   return bytes === null || bytes === undefined || !Number.isFinite(bytes) ? "-" : scaled(bytes, ["B", "kB", "MB", "GB", "TB", "PB"]);
 }
 
+/** 189 G: of counts that are too large to be read. */
+export function formatMany(count: number): string {
+  return scaled(count, ["", "k", "M", "G", "T", "P"]).trim();
+}
+
 /** 81.2 %; what is more than nothing is never "0.0 %". */
 export function formatShare(share: number | null | undefined): string {
   if (share === null || share === undefined || !Number.isFinite(share)) return "-";

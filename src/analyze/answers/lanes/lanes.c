@@ -147,11 +147,22 @@ static int add_process(struct sonde_lanes *out, const struct sonde_process *p, s
     return rc ? rc : add_trace(&out->items.items[first], p, progress);
 }
 
+/* Counters over time are no lanes of anybody's. */
+static void leave_series_out(const struct sonde_measurement *m, struct sonde_lanes *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < out->items.count; i++)
+        if (!sonde_lane_is_series(&m->processes[out->items.items[i].process].lanes[out->items.items[i].lane]))
+            out->items.items[kept++] = out->items.items[i];
+    out->items.count = kept;
+}
+
 int sonde_lanes_compute(const struct sonde_measurement *m, struct sonde_progress *progress, struct sonde_lanes *out)
 {
     int rc = 0;
     for (uint32_t i = 0; i < m->process_count && !rc; i++)
         rc = add_process(out, &m->processes[i], progress, i);
+    leave_series_out(m, out);
     return rc;
 }
 

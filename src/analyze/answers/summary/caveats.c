@@ -580,8 +580,10 @@ static void find_lanes(struct finder *f)
         f->rc = used ? 0 : SONDE_ENOMEM;
         if (used)
             mark_used(p, used);
-        for (uint32_t k = 1; k < p->lane_count && used; k++, all++)
-            empty += !used[k].rows;
+        for (uint32_t k = 1; k < p->lane_count && used; k++) {
+            all += !sonde_lane_is_series(&p->lanes[k]);
+            empty += !used[k].rows && !sonde_lane_is_series(&p->lanes[k]);
+        }
         free(used);
     }
     struct sonde_text *text = empty ? say(f, SONDE_CAVEAT_LANES) : NULL;

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "analyze/answers/lanes/statistics.h"
+#include "analyze/profile/counter_series.h"
 #include "analyze/profile/object_model.h"
+#include "analyze/trace/trace.h"
 #include "base/kinds.h"
 #include "own.h"
 #include "series_own.h"
@@ -20,10 +22,11 @@ enum {
 
 struct source {
     struct sonde_series_about about;
-    bool memory;
+    bool stepped;                    /* memory, or a counter of the hardware: what follows `known` */
     enum sonde__flight_series which; /* of the device */
     size_t device;                   /* in `devices` */
-    enum sonde_memory_class class;   /* of memory, as all that follows */
+    enum sonde_memory_class class;   /* of memory */
+    uint32_t lane;                   /* of a counter; 0: it is memory */
     bool known;
     sonde__spans steps;              /* since the run began */
     SONDE_VECTOR(uint64_t) before;   /* [step]: the value before it */
@@ -72,7 +75,7 @@ static bool counts(const void *user, uint32_t object)
            device == c->device && sonde_object_kind_class(o->kind) == c->class;
 }
 
-static void forget_memory(struct source *s)
+static void forget_steps(struct source *s)
 {
     sonde_vector_fini(&s->steps);
     sonde_vector_fini(&s->before);
@@ -103,7 +106,7 @@ static int know_memory(const struct sonde_series *series, struct source *s)
     sonde_vector_fini(&changes);
     s->known = !rc;
     if (rc)
-        forget_memory(s);
+        forget_steps(s);
     return rc;
 }
 
@@ -123,11 +126,76 @@ static int add_memory(struct sonde_series *series, uint32_t process, uint32_t de
             object++;
         if (object < p->object_count)
             rc = sonde_vector_push(&series->sources, (struct source){
-                                                         .memory = true,
+                                                         .stepped = true,
                                                          .class = counted.class,
                                                          .about = {process, device, names[class], SONDE_SERIES_BYTES},
                                                      });
     }
+    return rc;
+}
+
+/* ---- counters of the hardware ------------------------------------------------------------------------------ */
+
+struct counting {
+    struct source *s;
+    int64_t origin_ns;
+    uint64_t value, until_ns; /* so far */
+    bool rates;
+};
+
+static int step_to(struct counting *c, uint64_t at_ns, uint64_t value)
+{
+    const struct sonde__span step = {at_ns, value - c->value};
+    const int rc = sonde_vector_push(&c->s->before, c->value);
+    c->value = value;
+    return rc || sonde_vector_push(&c->s->steps, step) ? SONDE_ENOMEM : 0;
+}
+
+/* Between two readings that do not follow each other nothing is known: 0. */
+static int take_reading(void *user, uint32_t lane, const void *row)
+{
+    struct counting *c = user;
+    const struct sonde_row_series *reading = row;
+    const uint64_t from_ns = sonde__common_ns(c->origin_ns, reading->from_ns), to_ns = sonde__common_ns(c->origin_ns, reading->to_ns);
+    (void)lane;
+    if (from_ns >= to_ns || from_ns < c->until_ns || !(reading->value >= 0))
+        return 0;
+    const double shown = c->rates ? reading->value * 1e9 / (double)(to_ns - from_ns) : reading->value;
+    int rc = c->until_ns && from_ns > c->until_ns ? step_to(c, c->until_ns, 0) : 0;
+    rc = rc ? rc : step_to(c, from_ns, shown < 9e18 ? (uint64_t)(shown + 0.5) : INT64_MAX);
+    c->until_ns = to_ns;
+    return rc;
+}
+
+/* The first question about it reads all of it: 24 bytes for each reading. */
+static int know_counter(const struct sonde_series *series, struct source *s)
+{
+    const struct sonde_process *p = &series->m->processes[s->about.process];
+    struct counting c = {.s = s, .origin_ns = origin_of(series, p), .rates = s->about.unit != SONDE_SERIES_NUMBER};
+    int rc = sonde_trace_each(p, &(struct sonde_trace_stored){.table = SONDE_TABLE_SERIES, .lane = s->lane}, take_reading, &c);
+    rc = rc ? rc : step_to(&c, c.until_ns, 0);
+    s->known = !rc;
+    if (rc)
+        forget_steps(s);
+    return rc;
+}
+
+static int add_counters(struct sonde_series *series, uint32_t process, uint32_t device)
+{
+    const struct sonde_process *p = &series->m->processes[process];
+    struct sonde_trace_extent *rows = sonde_trace_extents(p, SONDE_READ_SERIES);
+    int rc = rows ? 0 : SONDE_ENOMEM;
+    for (uint32_t lane = 1; lane < p->lane_count && !rc; lane++) {
+        const struct sonde_row_lane *row = &p->lanes[lane];
+        const bool known = row->device < (p->device_count ? p->device_count : 1);
+        if (!sonde_lane_is_series(row) || !rows[lane].rows || (known ? row->device : 0) != device)
+            continue;
+        const char *metric = sonde_process_string(p, row->name);
+        const bool bytes = row->context && strcmp(sonde_process_string(p, row->context), "byte") == 0;
+        const enum sonde_series_unit unit = !sonde_counter_adds_up(metric) ? SONDE_SERIES_NUMBER : (bytes ? SONDE_SERIES_BYTE_RATE : SONDE_SERIES_RATE);
+        rc = sonde_vector_push(&series->sources, (struct source){.stepped = true, .lane = lane, .about = {process, device, metric, unit}});
+    }
+    free(rows);
     return rc;
 }
 
@@ -167,6 +235,7 @@ static int add_process(struct sonde_series *series, uint32_t process)
     for (uint32_t device = 0; device < (p->device_count ? p->device_count : 1) && !rc; device++) {
         rc = add_operations(series, process, device);
         rc = rc ? rc : add_memory(series, process, device);
+        rc = rc ? rc : add_counters(series, process, device);
     }
     return rc;
 }
@@ -209,7 +278,7 @@ void sonde_series_destroy(struct sonde_series *series)
     if (!series)
         return;
     for (size_t i = 0; i < series->sources.count; i++)
-        forget_memory(&series->sources.items[i]);
+        forget_steps(&series->sources.items[i]);
     for (size_t i = 0; i < series->devices.count; i++)
         sonde__flights_fini(&series->devices.items[i]);
     sonde_vector_fini(&series->sources);
@@ -292,7 +361,7 @@ static int put_bins(struct sonde_series_line *line, uint32_t level, uint64_t fir
     return rc;
 }
 
-static int ask_memory(const struct asked *a, const struct source *s, struct sonde_series_line *line)
+static int ask_steps(const struct asked *a, const struct source *s, struct sonde_series_line *line)
 {
     const uint64_t from_ns = a->first << a->level;
     const size_t count = (size_t)(a->last - a->first + 1);
@@ -325,7 +394,7 @@ static int ask_device(const struct asked *a, size_t device, uint32_t level)
     for (size_t i = 0; i < a->answer->lines.count && !rc; i++) {
         struct sonde_series_line *line = &a->answer->lines.items[i];
         const struct source *s = source_of(a, line);
-        if (!s->memory && s->device == device)
+        if (!s->stepped && s->device == device)
             rc = put_bins(line, level, first, out[s->which], count);
     }
     free(levels);
@@ -335,7 +404,7 @@ static int ask_device(const struct asked *a, size_t device, uint32_t level)
 static bool is_asked(const struct asked *a, size_t device)
 {
     for (size_t i = 0; i < a->answer->lines.count; i++)
-        if (!source_of(a, &a->answer->lines.items[i])->memory && source_of(a, &a->answer->lines.items[i])->device == device)
+        if (!source_of(a, &a->answer->lines.items[i])->stepped && source_of(a, &a->answer->lines.items[i])->device == device)
             return true;
     return false;
 }
@@ -345,7 +414,7 @@ static void mark_partial(const struct asked *a, size_t device)
     a->answer->partial = true;
     for (size_t i = 0; i < a->answer->lines.count; i++) {
         const struct source *s = source_of(a, &a->answer->lines.items[i]);
-        a->answer->lines.items[i].partial |= !s->memory && s->device == device;
+        a->answer->lines.items[i].partial |= !s->stepped && s->device == device;
     }
 }
 
@@ -395,10 +464,10 @@ int sonde_series_ask(struct sonde_series *series, const struct sonde_series_ques
     rc = ask_devices(&a);
     for (size_t i = 0; i < answer->lines.count && !rc; i++) {
         struct source *s = source_of(&a, &answer->lines.items[i]);
-        if (s->memory && !s->known)
-            rc = know_memory(series, s);
-        if (s->memory && !rc)
-            rc = ask_memory(&a, s, &answer->lines.items[i]);
+        if (s->stepped && !s->known)
+            rc = s->lane ? know_counter(series, s) : know_memory(series, s);
+        if (s->stepped && !rc)
+            rc = ask_steps(&a, s, &answer->lines.items[i]);
     }
     pthread_mutex_unlock(&series->lock);
     return rc ? sonde_diag_set(diag, rc, series->m->path, "cannot add up what rises and falls in") : 0;

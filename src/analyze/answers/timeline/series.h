@@ -1,4 +1,4 @@
-/* series.h - what rises and falls over the run, device by device: memory that is held, operations in flight, busy time.
+/* series.h - what rises and falls over the run, device by device: memory that is held, operations in flight, busy time, counters of the hardware.
  *
  * A series has a value at each instant, which changes in steps. An answer has, of each bin of a time range, the least and the
  * largest value that it had there, the last one, and the mean over time. docs/developers/requests.md, "series", defines each number.
@@ -37,10 +37,13 @@ int sonde_series_create(const struct sonde_measurement *m, struct sonde_series *
 void sonde_series_destroy(struct sonde_series *series);
 
 /* What a value counts; name in answers. */
-#define SONDE_SERIES_UNIT_MAP(X) \
-    X(BYTES, "bytes")            \
-    X(OPERATIONS, "operations")  \
-    X(SHARE, "share") /* 0 or 1 at each instant: the mean says something */
+#define SONDE_SERIES_UNIT_MAP(X)     \
+    X(BYTES, "bytes")                \
+    X(OPERATIONS, "operations")      \
+    X(SHARE, "share") /* 0 or 1 at each instant: the mean says something */ \
+    X(BYTE_RATE, "bytes per second") /* counters of the hardware: what was counted between two readings, over the time */ \
+    X(RATE, "per second")            \
+    X(NUMBER, "number")              /* or what it was */
 
 /* clang-format off */
 enum sonde_series_unit {
@@ -54,7 +57,7 @@ const char *sonde_series_unit_name(enum sonde_series_unit unit);
 
 struct sonde_series_about {
     uint32_t process, device; /* device as in LANE: 0 none, or not known which */
-    const char *name;         /* of constants */
+    const char *name;         /* of constants, or the measurement's */
     enum sonde_series_unit unit;
 };
 

@@ -264,6 +264,29 @@ void sonde_counter_missed(uint32_t operation, uint32_t device, uint64_t operatio
     noted.uncounted += operations;
 }
 
+void sonde_tool_thread_ran(uint64_t cpu_ns)
+{
+    (void)cpu_ns;
+}
+
+uint32_t sonde_series_add(uint32_t device, const char *metric, const char *unit)
+{
+    (void)unit;
+    snprintf(noted.series_name[noted.series_count], sizeof *noted.series_name, "%u %s", device, metric);
+    return ++noted.series_count;
+}
+
+void sonde_series_value(uint32_t series, uint64_t from_ns, uint64_t to_ns, double value)
+{
+    noted.series[noted.series_values++ % NOTED_MAX] = (struct noted_series){series, from_ns, to_ns, value};
+}
+
+void sonde_series_lost(uint32_t series, uint64_t values)
+{
+    (void)series;
+    noted.series_lost += values;
+}
+
 void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
 {
     sonde_value_missed(operation, why, engine);

@@ -54,6 +54,14 @@ extern struct noted {
         uint32_t operation, device, metric;
         double value;
     } counter[NOTED_MAX];
+    struct noted_series {
+        uint32_t series;
+        uint64_t from_ns, to_ns;
+        double value;
+    } series[NOTED_MAX];
+    char series_name[64][64];
+    uint32_t series_count, series_values;
+    uint64_t series_lost;
     struct sonde_value_change change[NOTED_MAX];
     uint32_t written;
     struct {

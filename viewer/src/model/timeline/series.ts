@@ -3,7 +3,7 @@
 import type { Columns } from "../columns.js";
 import { request, type Requests } from "../requests.js";
 import type { Process, Run } from "../types.js";
-import { formatBytes, formatCount, formatShare } from "../units.js";
+import { formatBytes, formatCount, formatMany, formatShare } from "../units.js";
 import type { Fetch } from "./loader.js";
 import { askedRange, type Known, type Segment } from "./tiles.js";
 import type { Window } from "./window.js";
@@ -155,6 +155,8 @@ export function isShare(about: SeriesAbout): boolean {
 
 export function formatValue(about: SeriesAbout, value: number): string {
   if (about.unit === "bytes") return formatBytes(value);
+  if (about.unit === "bytes per second") return `${formatBytes(value)}/s`;
+  if (about.unit === "per second") return `${formatMany(value)}/s`;
   if (isShare(about)) return formatShare(value);
   return Number.isInteger(value) ? formatCount(value) : value.toPrecision(3);
 }

@@ -1,10 +1,11 @@
-/* profiler.c - CUPTI's range profiler, made up: each kernel that runs between a start and a stop is a range, whose value of the n-th metric
+/* profiler.c - CUPTI's range profiler and PM sampling, made up: each kernel that runs between a start and a stop is a range, whose value of the n-th metric
  * is the kernel's own plus n. It knows the metrics whose names begin with "known". Sequences that CUPTI forbids end the test. */
 #include <stdlib.h>
 #include <string.h>
 
 #include <cuda.h>
 #include <cupti.h>
+#include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
@@ -13,14 +14,25 @@
 #include "profiler.h"
 
 struct made_profiler made_profiler;
-static size_t metrics;
-static size_t additions;
+static struct host {
+    size_t metrics, additions;
+    bool samples;
+} hosts[64];
+static size_t host_count;
+
+static struct host *host_of(CUpti_Profiler_Host_Object *object)
+{
+    return (struct host *)(void *)object;
+}
 
 void made_profiler_runs(double value)
 {
     if (made_profiler.running)
         made_profiler.value[made_profiler.ranges++] = value;
 }
+
+static bool initialized;
+static size_t decoded, decoded_from; /* what the image holds */
 
 static void must(bool holds)
 {
@@ -31,7 +43,7 @@ static void must(bool holds)
 CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params *p)
 {
     must(p->structSize == CUpti_Profiler_Initialize_Params_STRUCT_SIZE);
-    metrics = additions = 0;
+    initialized = true;
     return CUPTI_SUCCESS;
 }
 
@@ -43,18 +55,21 @@ CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params *p)
 
 CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *p)
 {
-    must(strcmp(p->pChipName, "MADE") == 0 && p->profilerType == CUPTI_PROFILER_TYPE_RANGE_PROFILER);
-    p->pHostObject = (CUpti_Profiler_Host_Object *)&metrics;
+    const bool samples = p->profilerType == CUPTI_PROFILER_TYPE_PM_SAMPLING;
+    must(strcmp(p->pChipName, "MADE") == 0 && (!samples || (p->pCounterAvailabilityImage && p->pCounterAvailabilityImage[49] == 3)));
+    struct host *host = &hosts[host_count++ % 64];
+    *host = (struct host){.samples = samples};
+    p->pHostObject = (CUpti_Profiler_Host_Object *)host;
     return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params *p)
 {
     for (size_t i = 0; i < p->numMetrics; i++)
-        if (strncmp(p->ppMetricNames[i], "known", 5) != 0)
+        if (strncmp(p->ppMetricNames[i], "known", 5) != 0 && strncmp(p->ppMetricNames[i], "smknown", 7) != 0)
             return CUPTI_ERROR_INVALID_PARAMETER;
-    metrics += p->numMetrics;
-    additions++;
+    host_of(p->pHostObject)->metrics += p->numMetrics;
+    host_of(p->pHostObject)->additions++;
     return CUPTI_SUCCESS;
 }
 
@@ -74,21 +89,25 @@ CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_P
 {
     must(p->configImageSize == 100);
     memset(p->pConfigImage, 7, 100);
+    p->pConfigImage[98] = (uint8_t)host_of(p->pHostObject)->additions;
     return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params *p)
 {
     must(p->pConfigImage[99] == 7);
-    p->numOfPasses = made_profiler.passes * additions; /* what is added by itself is measured by itself, as CUPTI 13.0 has it */
+    p->numOfPasses = made_profiler.passes * p->pConfigImage[98]; /* what is added by itself is measured by itself, as CUPTI 13.0 has it */
     return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params *p)
 {
-    must(!made_profiler.running && p->rangeIndex < made_profiler.ranges && p->numMetrics == metrics);
+    const struct host *host = host_of(p->pHostObject);
+    must(p->numMetrics == host->metrics);
+    must(host->samples ? p->rangeIndex < decoded : !made_profiler.running && p->rangeIndex < made_profiler.ranges);
+    const double value = host->samples ? made_profiler.sample[decoded_from + p->rangeIndex].value : made_profiler.value[p->rangeIndex];
     for (size_t i = 0; i < p->numMetrics; i++)
-        p->pMetricValues[i] = made_profiler.value[p->rangeIndex] + (double)i;
+        p->pMetricValues[i] = value + (double)i;
     return CUPTI_SUCCESS;
 }
 
@@ -107,7 +126,6 @@ CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params *p)
 
 CUptiResult cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterDataSize_Params *p)
 {
-    must(p->numMetrics == metrics);
     made_profiler.most = p->maxNumOfRanges;
     p->counterDataSize = 1000;
     return CUPTI_SUCCESS;
@@ -153,6 +171,98 @@ CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params *
 CUptiResult cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Params *p)
 {
     p->numTotalRanges = made_profiler.ranges - made_profiler.lost;
+    return CUPTI_SUCCESS;
+}
+
+/* ---- PM sampling: an image holds ten samples; one that was not emptied is full ------------------------ */
+
+CUptiResult cuptiPmSamplingGetCounterAvailability(CUpti_PmSampling_GetCounterAvailability_Params *p)
+{
+    if (!initialized)
+        return CUPTI_ERROR_INVALID_PARAMETER; /* as an H100 with CUDA 13.0 does */
+    if (p->pCounterAvailabilityImage)
+        memset(p->pCounterAvailabilityImage, 3, 50);
+    p->counterAvailabilityImageSize = 50;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingEnable(CUpti_PmSampling_Enable_Params *p)
+{
+    must(made_profiler.enabled == made_profiler.disabled);
+    if (made_profiler.refuses)
+        return (CUptiResult)made_profiler.refuses;
+    made_profiler.enabled++;
+    p->pPmSamplingObject = (CUpti_PmSampling_Object *)&made_profiler;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingDisable(CUpti_PmSampling_Disable_Params *p)
+{
+    must(p->pPmSamplingObject && !made_profiler.running);
+    made_profiler.disabled++;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingSetConfig(CUpti_PmSampling_SetConfig_Params *p)
+{
+    must(p->configSize == 100 && p->pConfig[99] == 7 && p->hardwareBufferSize && p->samplingInterval);
+    made_profiler.interval = p->samplingInterval;
+    made_profiler.trigger = p->triggerMode;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingGetCounterDataSize(CUpti_PmSampling_GetCounterDataSize_Params *p)
+{
+    must(p->maxSamples >= 10);
+    p->counterDataSize = 500;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingCounterDataImageInitialize(CUpti_PmSampling_CounterDataImage_Initialize_Params *p)
+{
+    must(p->counterDataSize == 500);
+    decoded = 0;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingStart(CUpti_PmSampling_Start_Params *p)
+{
+    must(p->pPmSamplingObject && !made_profiler.running && made_profiler.interval);
+    made_profiler.running = true;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingStop(CUpti_PmSampling_Stop_Params *p)
+{
+    must(p->pPmSamplingObject && made_profiler.running);
+    made_profiler.running = false;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p)
+{
+    must(decoded == 0 && p->counterDataImageSize == 500);
+    const size_t there = made_profiler.samples - made_profiler.taken;
+    decoded_from = made_profiler.taken;
+    decoded = there < 10 ? there : 10;
+    made_profiler.taken += decoded;
+    p->decodeStopReason = there > 10 ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
+    p->overflow = made_profiler.overflows;
+    made_profiler.overflows = false;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingGetCounterDataInfo(CUpti_PmSampling_GetCounterDataInfo_Params *p)
+{
+    p->numCompletedSamples = p->numPopulatedSamples = decoded;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingCounterDataGetSampleInfo(CUpti_PmSampling_CounterData_GetSampleInfo_Params *p)
+{
+    must(p->sampleIndex < decoded);
+    p->startTimestamp = made_profiler.sample[decoded_from + p->sampleIndex].from;
+    p->endTimestamp = made_profiler.sample[decoded_from + p->sampleIndex].to;
     return CUPTI_SUCCESS;
 }
 
