@@ -44,6 +44,7 @@ struct sonde_view {
     X(blame)              \
     X(critical)           \
     X(overlap)            \
+    X(ranks)              \
     X(comm)               \
     X(objects)            \
     X(memory)             \

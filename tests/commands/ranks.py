@@ -36,6 +36,10 @@ class Ranks(InFolder):
         by_name = {p["name"]: p["rank"] for p in processes}
         for view in (self.view("job.sonde", "lanes"), self.view("job.sonde", "summary")["devices"]):
             self.assertEqual({(row["process"], row["rank"]) for row in view}, set(by_name.items()))
+        ranks = self.view("job.sonde", "ranks")
+        self.assertEqual((ranks["size"], ranks["missing"], [row["rank"] for row in ranks["ranks"]]), (3, [], [0, 1, 2]))
+        self.assertEqual([row["operations"] for row in ranks["ranks"]], [4, 4, 4])  # as the example makes
+        self.assertEqual({row["ranks"] for row in ranks["contexts"] if row["kind"] == "device"}, {3})
         text = run("report", "job.sonde", env=dict(PLAIN, COLUMNS="300")).stdout
         lanes = run("report", "job.sonde", "lanes", env=dict(PLAIN, COLUMNS="300")).stdout
         for name, rank in by_name.items():
@@ -67,7 +71,7 @@ class Ranks(InFolder):
         run("record", "-o", "plain.sonde", "--", PROGRAM, env=PLAIN)
         process = self.view("plain.sonde", "ledger")["processes"][0]
         self.assertEqual((process["rank"], process["local_rank"], process["ranks"]), (None, None, None))
-        self.assertNotIn("rank", run("report", "plain.sonde").stdout)
+        self.assertNotRegex(run("report", "plain.sonde").stdout, r"\brank\b")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,129 @@
+"""ranks_test.py - `sonde report DIR ranks` of jobs whose ranks are known (tests/cli/live.py), against what follows from them by itself."""
+import random
+import statistics
+
+from views import Case  # first: it knows where the next are
+import live
+
+MS = 10**6
+KERNELS = ("advance", "exchange", "reduce")
+
+
+class Ranks(Case):
+    def rank(self, number, size, times, host="alpha", pid=None, program="/opt/demo/bin/demo", start_ns=10**12, rest=()):
+        """A process of the rank whose kernels take these times, in ms, one launch each: {kernel: times}."""
+        pid = pid or 100 + number
+        p = live.Process(f"{host}-{pid}-0", pid, executable=program, start_ns=start_ns)
+        p.rank = (number + 1, number + 1, size)
+        thread, queue = p.thread(pid), p.queue(p.device("Device"))
+        module, at = p.module(program), p.start_ns
+        for i, (kernel, launches) in enumerate(times.items()):
+            code = p.node(0, p.frame(live.NATIVE, module, 0x1000 * (1 + KERNELS.index(kernel))))
+            for ms in launches:
+                end = at + 1000 + int(ms * MS)
+                p.enqueue(thread, queue, "clEnqueueNDRangeKernel", code, "kernel", at, at + 500, at + 1000, end, name=kernel)
+                at = end + 10
+        p.write(self.path("m.sonde"))
+        return p
+
+    def job(self, size, slow=None, more=30):
+        """{kernel: [ms of each rank]}; `slow` has so much more of `reduce` than the others."""
+        chance, truth = random.Random(size), {kernel: [] for kernel in KERNELS}
+        for number in range(size):
+            times = {"advance": [chance.uniform(9.9, 10.1) for _ in range(8)], "exchange": [2.0], "reduce": [5.0 + (more if number == slow else 0)]}
+            for kernel, launches in times.items():
+                truth[kernel].append(sum(int(ms * MS) for ms in launches))
+            self.rank(number, size, times)
+        return self.json(self.path("m.sonde"), "ranks"), truth
+
+    def test_spread(self):
+        said, truth = self.job(7)
+        self.assertEqual((said["size"], said["hosts"], said["missing"], said["twice"]), (7, 1, [], []))
+        self.assertEqual([row["rank"] for row in said["ranks"]], list(range(7)))
+        busy = [sum(of[i] for of in truth.values()) for i in range(7)]
+        self.assertEqual([row["busy_ns"] for row in said["ranks"]], busy)
+        self.assertEqual([row["operations"] for row in said["ranks"]], [10] * 7)
+        row = next(row for row in said["metrics"] if row["metric"] == "busy_ns")
+        self.assertEqual((row["least"], row["most"], row["median"]), (min(busy), max(busy), statistics.median(busy)))
+        self.assertAlmostEqual(row["mean"], statistics.mean(busy), delta=1)
+        self.assertAlmostEqual(row["imbalance"], max(busy) / statistics.mean(busy) - 1, places=6)
+        self.assertEqual((row["least_rank"], row["most_rank"]), (busy.index(min(busy)), busy.index(max(busy))))
+        device = {row["name"]: row for row in said["contexts"] if row["kind"] == "device"}
+        self.assertEqual(set(device), set(KERNELS))
+        for kernel, of in truth.items():
+            row = device[kernel]
+            self.assertEqual((row["ranks"], row["least_ns"], row["most_ns"]), (7, min(of), max(of)))
+            self.assertAlmostEqual(row["lost_ns"], max(of) - statistics.mean(of), delta=1)
+        lost = [row["lost_ns"] for row in said["contexts"]]
+        self.assertEqual(lost, sorted(lost, reverse=True))
+        self.assertEqual((said["stragglers"], len(said["groups"])), ([], 1))
+
+    def test_a_straggler_and_its_cause(self):
+        said, truth = self.job(8, slow=5)
+        straggler, = said["stragglers"]
+        busy = [sum(of[i] for of in truth.values()) for i in range(8)]
+        self.assertEqual((straggler["rank"], straggler["metric"]), (5, "busy_ns"))
+        self.assertAlmostEqual(straggler["excess_ns"], busy[5] - statistics.median(busy), delta=1)
+        self.assertIn("reduce", straggler["cause"])
+        self.assertAlmostEqual(straggler["cause_ns"], 30 * MS, delta=1)
+        self.assertEqual(sorted(row["count"] for row in said["groups"]), [1, 7])
+        self.assertEqual([row["members"] for row in said["groups"] if row["count"] == 1], [[5]])
+        text = self.ok("report", self.path("m.sonde"), "ranks").out
+        self.assertRegex(text, r"\Arank 5 has 30\.\d ms more device time than the median of the ranks \(3\d\.\d %\): 30\.0 ms of it in reduce ←\s")
+        self.assertRegex(text, r"0-4, 6-7")
+
+    def test_a_kernel_that_one_rank_alone_has(self):
+        for number in range(5):
+            self.rank(number, 5, {"advance": [10], **({"exchange": [50]} if number == 2 else {})})
+        said = self.json(self.path("m.sonde"), "ranks")
+        row = next(row for row in said["contexts"] if row["name"] == "exchange")
+        self.assertEqual((row["ranks"], row["least_ns"], row["mean_ns"], row["most_ns"], row["most_rank"]), (1, 0, 10 * MS, 50 * MS, 2))
+        self.assertEqual(said["stragglers"][0]["rank"], 2)
+
+    def test_noise_makes_no_straggler(self):
+        chance = random.Random(3)
+        for number in range(40):
+            self.rank(number, 40, {"advance": [chance.gauss(100, 3)]})
+        self.assertEqual(self.json(self.path("m.sonde"), "ranks")["stragglers"], [])
+
+    def test_ranks_that_left_nothing(self):
+        for number in (0, 1, 4, 6):
+            self.rank(number, 8, {"advance": [10]})
+        said = self.json(self.path("m.sonde"), "ranks")
+        self.assertEqual(said["missing"], [2, 3, 5, 7])
+        self.assertIn("of 8 ranks 4 left nothing, because they died, made no GPU call or were not recorded: 2-3, 5, 7",
+                      self.ok("report", self.path("m.sonde"), "ranks").out)
+
+    def test_two_jobs_in_one(self):
+        self.rank(0, 2, {"advance": [10]})
+        self.rank(0, 3, {"advance": [20]}, host="beta", start_ns=10**12 + 5 * MS, program="/opt/other")
+        self.rank(0, 2, {"reduce": [1]}, pid=900)  # its child
+        self.rank(1, 2, {"advance": [10]})
+        said = self.json(self.path("m.sonde"), "ranks")
+        self.assertEqual((said["twice"], said["hosts"], len(said["ranks"]), said["ranks"][0]["processes"]), ([0], 1, 2, 3))
+        self.assertEqual(said["ranks"][0]["busy_ns"], 31 * MS)
+        text = self.ok("report", self.path("m.sonde"), "ranks").out
+        self.assertIn("processes on several hosts say that they are rank 0", text)
+        self.assertIn("some processes say that there are 2 ranks, others 3", text)
+
+    def test_hosts_begin_and_programs(self):
+        for number in range(4):
+            self.rank(number, 4, {"advance": [10]}, host=("alpha", "beta-2")[number % 2], start_ns=10**12 + number * MS,
+                      program=("/opt/demo/bin/demo", "/opt/demo/bin/demo2")[number // 3])
+        said = self.json(self.path("m.sonde"), "ranks")
+        self.assertEqual((said["hosts"], [row["begin_ns"] for row in said["ranks"]]), (2, [0, MS, 2 * MS, 3 * MS]))
+        text = self.ok("report", self.path("m.sonde"), "ranks").out
+        self.assertIn("the ranks ran 2 different programs", text)
+        self.assertRegex(text, r"\n1 on beta-2 ")
+        self.assertIn("by the clocks of 2 hosts, which were not aligned", text)
+
+    def test_there_are_none(self):
+        self.rank(-1, 0, {"advance": [10]}, pid=1)
+        said = self.json(self.path("m.sonde"), "ranks")
+        self.assertEqual((said["size"], said["ranks"], said["metrics"], said["contexts"]), (None, [], [], []))
+        self.assertIn("no process has a rank", self.ok("report", self.path("m.sonde"), "ranks").out)
+
+
+if __name__ == "__main__":
+    import cli
+    cli.main()
