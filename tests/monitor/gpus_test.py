@@ -147,12 +147,13 @@ class Gpus(cli.Case):
         with self.monitor() as monitor:
             for moment in range(len(self.recorded.moments)):
                 self.want(f"moment {moment}\n")
-                seen = lambda: of(samples(monitor.text()), "sonde_gpm_sampled_seconds_total", device="0").get((), 0)  # noqa: E731
-                start = seen()
-                until(lambda: seen() > start + .25, "two samples of this moment")  # noqa: B023
+                seen = lambda text: [of(text, "sonde_gpm_sampled_seconds_total", device=device).get((), 0) for device in "01"]  # noqa: E731
+                grown = lambda since, ns: all(now > then + ns for now, then in zip(seen(samples(monitor.text())), since))  # noqa: E731
+                start = seen(samples(monitor.text()))
+                until(lambda: grown(start, .25), "two samples of this moment, of each device")  # noqa: B023
                 before = samples(monitor.text())
-                start = of(before, "sonde_gpm_sampled_seconds_total", device="0")[()]
-                until(lambda: seen() > start, "one more")  # noqa: B023
+                start = seen(before)
+                until(lambda: grown(start, 0), "one more of each")  # noqa: B023
                 after = samples(monitor.text())
                 for device in (0, 1):
                     self.gpm(moment, device, before, after)
