@@ -3,6 +3,7 @@
  *
  *     NAME.sonde/                    sonde record makes it, sonde report reads it
  *         manifest.json              what ran, when, with which settings
+ *         .job, rank-N.json          of a parallel job whose ranks were each recorded: which one, and what each rank says of itself
  *         code/HASH.cubin.zst        code that was loaded onto devices
  *         HOST-PID-N/                a process; N tells programs of one number apart
  *             live.sonde             while it runs, and until it is sealed
@@ -22,6 +23,10 @@
 
 #define SONDE_MANIFEST_FILE  "manifest.json"
 #define SONDE_PROBE_FILE     ".probe" /* zeros that try the room; gone before the program starts */
+
+#define SONDE_JOB_FILE        ".job"
+#define SONDE_RANK_FILE_BEGIN "rank-"
+#define SONDE_RANK_FILE_END   ".json"
 
 #define SONDE_CODE_FOLDER    "code"
 #define SONDE_PACKED_SUFFIX  ".zst"

@@ -34,7 +34,9 @@
 enum { ROOM_TO_BEGIN = 64 * SONDE_SEGMENT_BYTES };
 
 struct closing {
+    const struct record_paths *paths;
     const char *output;
+    bool last;                   /* of a job: no other record of it is left */
     struct record_timings *timings;
     struct sonde_progress *progress;
     SONDE_VECTOR(struct sonde_symbols_job) ended; /* processes; their names are ours */
@@ -47,6 +49,8 @@ static int note_process(void *user, const char *path, const char *name)
     struct closing *c = user;
     const int pid = record_pid_of(name);
     c->processes++;
+    if (*c->paths->job && !record_job_seals(c->paths, c->last, path, name))
+        return 0;
     if (pid && record_still_running(c->output, pid)) {
         c->running++;
         return 0;
@@ -104,7 +108,7 @@ static void close_processes(struct closing *c, const struct record_options *opti
         free((char *)c->ended.items[i].dir);
     }
     sonde_vector_fini(&c->ended);
-    if (!c->running && !c->failed) /* what cannot be removed stays */
+    if (!c->running && !c->failed && (c->last || !*c->paths->job)) /* what cannot be removed stays */
         (void)sonde_code_trim(c->output, c->progress);
     if (options->engine && !c->running && !c->failed && sonde_types_resolve(c->output, &diag) != SONDE_OK)
         sonde_say_diag(&diag);
@@ -319,10 +323,31 @@ static void store_timings(const struct record_paths *paths, json_t *manifest, co
     (void)record_manifest_write(manifest, paths->output, &unused);
 }
 
+/* Of a rank of a job: seals its own, and the last one does the rest. *last: there is more to do, with *manifest the job's. */
+static void finish_rank(const struct record_options *options, const struct record_paths *paths, json_t **manifest, const struct record_result *result,
+                        struct record_timings *timings, bool *last)
+{
+    struct closing own = {.paths = paths, .output = paths->output, .timings = timings};
+    struct record_options quietly = *options;
+    quietly.quiet = true;
+    close_processes(&own, &quietly);
+    record_manifest_end(*manifest, result);
+    timings->after_ns = record_clock_ns() - result->end.monotonic_raw_ns;
+    record_manifest_timings(*manifest, timings);
+    const int why = record_job_leave(paths, *manifest);
+    if (own.failed)
+        sonde_say_diag(&own.first);
+    if (why)
+        sonde_say("cannot write into %s what became of this rank: %s", paths->shown, strerror(why));
+    *last = record_job_is_last(paths);
+    if (*last)
+        *manifest = record_job_manifest(paths, *manifest);
+}
+
 static bool finish(const struct record_options *options, const struct record_paths *paths,
                    json_t *manifest, const struct record_result *result, struct record_timings *timings)
 {
-    struct closing closing = {.output = paths->output, .timings = timings};
+    struct closing closing = {.paths = paths, .output = paths->output, .timings = timings, .last = *paths->job};
     struct sonde_diag diag = {0};
     close_processes(&closing, options);
 
@@ -336,7 +361,8 @@ static bool finish(const struct record_options *options, const struct record_pat
     }
     if (closing.failed)
         sonde_say_diag(&closing.first);
-    record_manifest_end(manifest, result);
+    if (!*paths->job)
+        record_manifest_end(manifest, result);
     if (record_manifest_write(manifest, paths->output, &diag) != SONDE_OK && !closing.failed)
         sonde_say_diag(&diag);
     if (later && !options->quiet) {
@@ -362,6 +388,16 @@ struct finishing {
 static int finish_on_stack(void *user)
 {
     const struct finishing *f = user;
+    if (*f->paths->job) {
+        json_t *manifest = f->manifest;
+        bool last, left = true;
+        finish_rank(f->options, f->paths, &manifest, f->result, f->timings, &last);
+        if (last) {
+            left = finish(f->options, f->paths, manifest, f->result, f->timings);
+            json_decref(manifest);
+        }
+        return left;
+    }
     return finish(f->options, f->paths, f->manifest, f->result, f->timings);
 }
 

@@ -23,7 +23,9 @@
 #include "base/rank.h"
 #include "format/folder.h"
 
-enum { HIGHEST_NUMBER = 100000 };
+enum { HIGHEST_NUMBER = 100000,
+       ROOM_TIMES = 300,
+       ROOM_NAP_NS = 10000000 };
 
 static int fail(struct sonde_diag *diag, const char *what, const char *path, int why)
 {
@@ -47,6 +49,7 @@ static bool join(char *out, size_t size, const char *path, const char *name)
 }
 
 static int replace(const char *path, struct sonde_diag *diag);
+int record_output_remove(const char *path, struct sonde_diag *diag);
 
 /* ---- making ---------------------------------------------------------------- */
 
@@ -116,13 +119,13 @@ static int open_folder(const char *path)
     return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Another --force that looks at our new folder has its lock for a moment. */
+/* Another --force that looks at our new folder has its lock for a moment. Ranks of one job hold it together. */
 static int hold(struct record_paths *paths, struct sonde_diag *diag)
 {
     paths->folder = open_folder(paths->output);
     if (paths->folder < 0)
         return fail(diag, "cannot open the folder", paths->shown, errno);
-    while (flock(paths->folder, LOCK_EX) != 0 && errno == EINTR)
+    while (flock(paths->folder, *paths->job ? LOCK_SH : LOCK_EX) != 0 && errno == EINTR)
         ;
     return record_output_is_there(paths) ? SONDE_OK : fail(diag, "cannot open the folder", paths->shown, ENOENT);
 }
@@ -140,10 +143,25 @@ void record_output_release(struct record_paths *paths)
     paths->folder = -1;
 }
 
+/* --force: remove what is there, unless another rank of our job has done so and made its own; for a while it may be about to. */
+static int make_room(const struct record_paths *paths, const char *base, struct sonde_diag *diag)
+{
+    struct stat st;
+    for (int n = 0;; n++) {
+        if (lstat(base, &st) != 0 || (*paths->job && record_job_is_ours(paths, base)))
+            return SONDE_OK;
+        const int error = replace(base, diag);
+        if (!error || !*paths->job || n == ROOM_TIMES)
+            return error;
+        nanosleep(&(struct timespec){.tv_nsec = ROOM_NAP_NS}, NULL);
+    }
+}
+
 int record_output_make(const struct record_options *options, const char *program,
                        struct record_paths *paths, struct sonde_diag *diag)
 {
     paths->folder = -1;
+    paths->joined = false;
     char base[PATH_MAX];
     const char *slash = strrchr(program, '/');
     int error = SONDE_OK;
@@ -156,8 +174,10 @@ int record_output_make(const struct record_options *options, const char *program
     if (!*base)
         return fail(diag, "cannot create a folder without a name", NULL, EINVAL);
 
-    struct stat st;
-    if (options->force && lstat(base, &st) == 0 && (error = replace(base, diag)) != SONDE_OK)
+    const bool own = options->pid || options->calibrate || (options->output && strstr(options->output, "%{rank}")), job = !own && record_job_find(paths);
+    if (!job)
+        paths->job[0] = 0;
+    if (options->force && (error = make_room(paths, base, diag)) != SONDE_OK)
         return error;
     for (int number = 1;; number++) {
         if (numbered_name(base, number, paths->shown, sizeof paths->shown))
@@ -166,17 +186,24 @@ int record_output_make(const struct record_options *options, const char *program
             break;
         if (errno != EEXIST || number == HIGHEST_NUMBER)
             return fail(diag, "cannot create the folder", paths->shown, errno);
+        if (job && (paths->joined = record_job_is_ours(paths, paths->shown)))
+            break;
     }
-    if (!realpath(paths->shown, paths->output))
+    const int claimed = job && !paths->joined ? record_job_claim(paths) : 0;
+    if (claimed)
+        error = fail(diag, "cannot write into", paths->shown, claimed);
+    if (!error && !realpath(paths->shown, paths->output))
         error = fail(diag, "cannot find the folder", paths->shown, errno);
     if (!error && strlen(paths->output) > PATH_MAX - 512) /* room for HOST-PID-N and a file's name */
         error = fail(diag, "cannot write into", paths->shown, ENAMETOOLONG);
     if (!error)
         error = hold(paths, diag);
-    if (!error)
+    if (!error && !paths->joined)
         error = check_writable(paths->output, diag);
     if (error) {
-        rmdir(paths->shown);
+        struct sonde_diag unused;
+        if (!paths->joined && record_output_remove(paths->shown, &unused) != SONDE_OK)
+            rmdir(paths->shown);
         record_output_release(paths);
     }
     return error;
@@ -273,6 +300,8 @@ static bool is_beginning(const char *path, const char *name)
 {
     static const char manifest[] = "{\n  \"format\": \"sonde\"", zeros[sizeof manifest];
     const bool probe = strcmp(name, SONDE_PROBE_FILE) == 0;
+    if (strcmp(name, SONDE_JOB_FILE) == 0 || strcmp(name, SONDE_JOB_FILE SONDE_PART_SUFFIX) == 0 || record_is_rank_file(name))
+        return true;
     char begin[sizeof manifest];
     if (!probe && strcmp(name, SONDE_MANIFEST_FILE SONDE_PART_SUFFIX) != 0)
         return false;

@@ -71,8 +71,8 @@ static const struct sonde_option options[] = {
     {.name = "kernel", .type = SONDE_OPTION_STRING, .argument = "PATTERN", .offset = AT(values_kernel),
      .help = "--values, --comm: only kernels whose names in the code match; one or more shell patterns, separated by commas (read_*,*gemm*)"},
     {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(output),
-     .help = "folder to write (default: PROGRAM.sonde, with a number appended if it exists); %{rank} is replaced by the rank in "
-             "a parallel job"},
+     .help = "folder to write (default: PROGRAM.sonde, with a number appended if it exists). In a parallel job all ranks write into one; "
+             "with %{rank}, which is replaced by the rank, each into its own"},
     {.name = "force", .letter = 'f', .type = SONDE_OPTION_FLAG, .offset = AT(force),
      .help = "replace DIR if it is a Sonde measurement that is not being written"},
     {.name = "quiet", .letter = 'q', .type = SONDE_OPTION_FLAG, .offset = AT(quiet),
@@ -131,7 +131,8 @@ static const struct sonde_example examples[] = {
     {"sonde record -o run.sonde python3 train.py", "The -- is optional unless the program's name begins with a dash."},
     {"sonde record --profile --delay 30s --duration 1m -- ./server", "One minute of a long run, sums only."},
     {"sonde record -- mpirun -n 4 ./heat", "All ranks on one host in one measurement, each process with its rank."},
-    {"mpirun -n 64 sonde record -o heat-%{rank}.sonde -- ./heat", "One measurement per rank, on several hosts."},
+    {"mpirun -n 64 sonde record -o heat.sonde -- ./heat", "The same on several hosts that share the folder's file system."},
+    {"mpirun -n 64 sonde record -o heat-%{rank}.sonde -- ./heat", "One measurement per rank."},
     {"sonde record --pid 4711 --duration 10s", "Ten seconds of a program that runs already, which goes on afterwards."},
     {"sonde record --light -- ./server", "Runs as long as it likes; look at it with: sonde top"},
     {"sonde record --hide-arguments 'password,*token*' -- ./fetch --password=x --api-token y", "Stored: ./fetch --password=*** --api-token ***"},
@@ -160,6 +161,12 @@ static int lost(const struct record_paths *paths, const struct record_result *re
     return WIFEXITED(result->wait_status) && WEXITSTATUS(result->wait_status) == 0 ? RECORD_EXIT_FAILED : 0;
 }
 
+static int any_process(void *user, const char *path, const char *name)
+{
+    (void)user, (void)path, (void)name;
+    return 1;
+}
+
 int record_once(const struct record_options *o, struct record_paths *paths, int argc, char **argv,
                 struct record_result *result)
 {
@@ -181,7 +188,7 @@ int record_once(const struct record_options *o, struct record_paths *paths, int 
         sonde_diag_set(&diag, SONDE_ENOMEM, NULL, "out of memory");
         goto discard;
     }
-    if (record_manifest_write(manifest, paths->output, &diag) != SONDE_OK)
+    if (!paths->joined && record_manifest_write(manifest, paths->output, &diag) != SONDE_OK)
         goto discard;
     if (record_run(paths->program, argv, environment, result, &diag) != SONDE_OK) {
         status = result->exec_status;
@@ -197,7 +204,10 @@ int record_once(const struct record_options *o, struct record_paths *paths, int 
     goto out;
 
 discard:
-    if (record_output_remove(paths->output, NULL) != SONDE_OK)
+    if (*paths->job && (!record_job_is_last(paths) || record_each_process(paths->output, any_process, NULL)))
+        goto say; /* other ranks have begun */
+    struct sonde_diag unused;
+    if (record_output_remove(paths->output, &unused) != SONDE_OK)
         rmdir(paths->output);
 say:
     sonde_say_diag(&diag);

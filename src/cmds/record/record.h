@@ -82,6 +82,9 @@ struct record_paths {
     char output[PATH_MAX];   /* the measurement, absolute */
     char shown[PATH_MAX];    /* the same as the user would write it */
     int folder;              /* that folder, open and locked while we write into it; -1 none */
+    char job[256];           /* of a rank of a parallel job, whose records write one measurement: which job (job.c); else "" */
+    uint32_t rank;           /* this one's, plus one */
+    bool joined;             /* another rank made the folder */
 };
 
 struct record_times {
@@ -142,6 +145,24 @@ int record_pid_of(const char *name);
 
 /* Is `pid` (0: any process of this user on this host) alive and recording into `output`? */
 bool record_still_running(const char *output, int pid);
+
+/* ---- job.c: one measurement of many records, one for each rank ------------------------------------------------ */
+
+/* Are we a rank of a job? Fills paths->job and ->rank. */
+bool record_job_find(struct record_paths *paths);
+/* Put our job's identity into the folder that was just made (paths->shown). 0 or an errno. */
+int record_job_claim(const struct record_paths *paths);
+/* Is this folder our job's? Waits for one that is being made. */
+bool record_job_is_ours(const struct record_paths *paths, const char *folder);
+/* Is it for this record to seal the process of this folder and name? `last`: no other record is left. */
+bool record_job_seals(const struct record_paths *paths, bool last, const char *folder, const char *name);
+/* Leave what our manifest says of this rank. 0 or an errno. */
+int record_job_leave(const struct record_paths *paths, const json_t *manifest);
+/* After that: is no other record of the job left? Our lock is gone, or it is ours alone. */
+bool record_job_is_last(const struct record_paths *paths);
+/* The manifest of all: that of who made the folder, with what all ranks left. `own` where there is none. */
+json_t *record_job_manifest(const struct record_paths *paths, const json_t *own);
+bool record_is_rank_file(const char *name);
 
 void record_now(struct record_times *times);
 uint64_t record_clock_ns(void); /* CLOCK_MONOTONIC_RAW */
