@@ -275,6 +275,7 @@ struct sonde_device_info {
     uint32_t kind; /* 0 unknown, 1 CPU, 2 GPU, 3 accelerator */
     uint64_t memory_bytes;
     uint32_t compute_units; /* multiprocessors: each runs blocks of its own; 0 unknown */
+    uint32_t pci;  /* its address: domain << 16 | bus << 8 | device << 3; 0 unknown */
 };
 uint32_t sonde_device_add(const struct sonde_device_info *info);
 

@@ -81,9 +81,10 @@ static const struct sonde_view_column object_columns[] = {
 static const struct sonde_view_columns objects = SONDE_VIEW_COLUMNS("objects", object_columns);
 
 static const struct sonde_view_column link_columns[] = {
-    {"link", NULL, SONDE_CELL_TEXT, 0, 0, "link"},
-    {"bytes_counted", NULL, SONDE_CELL_BYTES, 0, 0, "bytes that its counters saw"},
-    {"bytes_attributed", NULL, SONDE_CELL_BYTES, 0, 0, "of these, bytes of the pairs"},
+    {"link", "NVLink of device", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "all NVLinks of a device, one way: its number and sent or received; of a device that the program did not use its PCI address"},
+    {"bytes_counted", "counted", SONDE_CELL_BYTES, 0, 0, "bytes that its counters saw while the program ran, whoever's they were"},
+    {"bytes_attributed", "attributed", SONDE_CELL_BYTES, 0, 0, "bytes of the pairs that went that way from or to another device"},
+    {NULL, "of it", SONDE_CELL_SHARE, 0, 1, "attributed as % of what was counted"},
 };
 static const struct sonde_view_columns links = SONDE_VIEW_COLUMNS("links", link_columns);
 
@@ -105,7 +106,7 @@ static const struct sonde_view_column columns[] = {
     {"pairs", NULL, SONDE_CELL_LIST, 0, 0, "from, to and kind, most bytes first", .of = &pairs},
     {"lines", NULL, SONDE_CELL_LIST, 0, 0, "the same by the line that asked, most bytes first", .of = &lines},
     {"objects", NULL, SONDE_CELL_LIST, 0, 0, "the same by the place that allocated the data objects, most bytes first", .of = &objects},
-    {"links", NULL, SONDE_CELL_LIST, 0, 0, "links between devices; empty: nothing counts them yet", .of = &links},
+    {"links", NULL, SONDE_CELL_LIST, 0, 0, "what the links of each device carried (record --comm), beside what is attributed; empty: nobody counted", .of = &links},
     {"matrix", NULL, SONDE_CELL_LIST, 0, 0, "pairs of all kinds together, most bytes first", .of = &matrix},
     {"coverage", NULL, SONDE_CELL_LIST, 0, 0, "kernels whose accesses were counted (record --comm), most launches first", .of = &coverage},
 };
@@ -450,6 +451,23 @@ static size_t rows_of(const struct sonde_query *q, struct sonde_view_table *t, s
     return shown;
 }
 
+/* ---- links ------------------------------------------------------------------------------------ */
+
+static void link_row(struct sonde_view_table *t, const struct sonde_comm_link *link, bool sends)
+{
+    struct sonde_text name = {0};
+    const uint64_t counted = sends ? link->sent : link->received, known = sends ? link->sent_known : link->received_known;
+    if (link->device)
+        sonde_text_format(&name, "%u", link->device - 1);
+    else
+        sonde_text_add(&name, link->address);
+    sonde_text_add(&name, sends ? ", sent" : ", received");
+    sonde_cell_take(t, &name);
+    sonde_cell_int(t, true, counted);
+    sonde_cell_int(t, true, known);
+    sonde_cell_share(t, (double)known, (double)counted);
+}
+
 static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct sonde_view_data *out)
 {
     struct sonde_view_table *t = out->root = sonde_view_table(out, &comm);
@@ -460,7 +478,7 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
     sonde_cell_int(t, true, c->unknown.bytes);
     sonde_cell_int(t, true, c->untraced);
     struct sonde_view_table *pair_table = sonde_cell_list(t), *line_table = sonde_cell_list(t), *object_table = sonde_cell_list(t);
-    sonde_cell_list(t);
+    struct sonde_view_table *link_table = sonde_cell_list(t);
     struct sonde_view_table *matrix_table = sonde_cell_list(t), *looked_at = sonde_cell_list(t);
     const bool part = q->range.from.given || q->range.to.given;
     const size_t pair_count = rows_of(q, pair_table, c->pairs.count, "comm --by pair");
@@ -478,6 +496,10 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         const struct sonde_comm_pair *p = &c->matrix.items[i].pair;
         pair_row(matrix_table, q, c, &c->matrix.items[i], all_exact(c, p), !p->from.device && !p->to.device && q->m->process_count > 1);
     }
+    for (size_t i = 0; i < c->links.count && !part; i++) {
+        link_row(link_table, &c->links.items[i], true);
+        link_row(link_table, &c->links.items[i], false);
+    }
     if (!c->pairs.count) {
         sonde_view_say(out, false, "no copy and no migration %s", part ? "began in this time" : "was recorded");
         if (c->coverage.count)
@@ -492,6 +514,10 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         sonde_view_show(out, line_table, !by);
     if (!by || by == SONDE_COMM_BY_OBJECT)
         sonde_view_show(out, object_table, !by);
+    if (!by && sonde_view_rows(link_table)) {
+        sonde_view_show(out, link_table, true);
+        sonde_view_say(out, true, "NVLink's counters have everybody's bytes; what is attributed is this program's, from device to device.");
+    }
     if (c->coverage.count)
         sonde_view_show(out, looked_at, true);
     say_all(c, part, out);

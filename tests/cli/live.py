@@ -102,9 +102,9 @@ class Process:
             self.nodes[key] = (slot << 13) + len(rows) - 1
         return self.nodes[key]
 
-    def device(self, name, kind=2, compute_units=0):
+    def device(self, name, kind=2, compute_units=0, pci=0):
         return self.add("DEVICE", self.string("Platform"), self.string(name), self.string("Vendor"),
-                        self.string("1.0"), kind, self.string("opencl"), 1 << 34, compute_units, 0)
+                        self.string("1.0"), kind, self.string("opencl"), 1 << 34, compute_units, pci)
 
     def lane(self, kind, device=0, tid=0, flags=0, name=""):
         return self.add("LANE", kind, device, 1 if device else 0, flags, self.string(name), tid, 1, 0,

@@ -1,5 +1,6 @@
 """gpus_test.py - what `sonde monitor` and `sonde top` say of NVIDIA devices, from answers of NVML and GPM that were recorded on a machine with
 two (fixtures/record-nvml.c), told again by a libnvidia-ml.so.1 of this test (nvml.c): also of devices in trouble."""
+import json
 import math
 import os
 import subprocess
@@ -168,6 +169,27 @@ class Gpus(cli.Case):
             self.assertEqual(status, 0, name)
             told = float(words[0].split("|")[0])
             self.assertAlmostEqual(grew("sonde_" + name, labels) / time / factor, told, delta=1e-3 + 1e-6 * abs(told), msg=(name, moment, device))
+
+    def test_what_links_carried_while_a_program_ran(self):
+        """record --comm: the counters of two moments, one before the program and one that it makes."""
+        program, counters = os.path.join(cli.BUILD, "bin", "examples", "vector_add"), {"sent_bytes": 138, "received_bytes": 139}
+        if not os.access(program, os.X_OK) or subprocess.run([program], capture_output=True, check=False).returncode:
+            self.skipTest("no OpenCL device here")
+        self.want("moment 0\n")
+        change = f"printf 'moment 4\\n' > {self.now}~ && mv {self.now}~ {self.now} && exec {program}"
+        self.ok("record", "--comm", "-q", "-o", self.path("m.sonde"), "--", "sh", "-c", change, env=self.environment)
+        with open(os.path.join(self.path("m.sonde"), "manifest.json"), encoding="utf-8") as file:
+            links = json.loads(file.read().rstrip("\0"))["nvlinks"]
+        first, later = self.recorded.moments[0], self.recorded.moments[4]
+        self.assertEqual(len(links), 2)
+        for device, link in enumerate(links):
+            for name, field in counters.items():
+                then, now = (int(moment["field:all", device, str(field)][1][2]) for moment in (first, later))
+                self.assertEqual(link[name], (now - then) * 1024, (device, name))
+        self.assertTrue(any(link["sent_bytes"] > 1e6 for link in links), links)
+        rows = json.loads(self.ok("report", self.path("m.sonde"), "comm", "--json").out)["links"]
+        self.assertEqual([(row["link"], row["bytes_counted"], row["bytes_attributed"]) for row in rows],
+                         [(f"{link['pci']}, {way}", link[way + "_bytes"], 0) for link in links for way in ("sent", "received")])
 
     def test_processes(self):
         for moment, then in enumerate(self.recorded.moments):

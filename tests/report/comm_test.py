@@ -237,4 +237,36 @@ class Kernels(Case):
         self.assertIn("Accesses of kernels have no times", self.ok("report", path, "comm", "--from", "1%").out)
 
 
+class Links(Case):
+    def test_beside_what_is_attributed(self):
+        """Two processes that use the same devices under other numbers, of which one is told by its address alone."""
+        path = self.path("m.sonde")
+        addresses = [0x1A << 8, 0x3B << 8, 0x5C << 8 | 3 << 3]
+        os.makedirs(path)
+        live.write_manifest(path, ["demo"], nvlinks=[
+            {"pci": "00000000:1A:00.0", "name": "A", "sent_bytes": 1000, "received_bytes": 700},
+            {"pci": "00000000:3B:00.0", "name": "B", "sent_bytes": 0, "received_bytes": 2000},
+            {"pci": "00000000:5C:03.0", "name": "C", "sent_bytes": 5, "received_bytes": 6},
+            {"pci": "00000001:5C:03.0", "name": "elsewhere", "sent_bytes": 8, "received_bytes": 9}, {"pci": 7}, "nonsense"])
+        for number, order in enumerate(((0, 1, 2), (1, 0))):
+            p = live.Process(f"host-{number + 1}-0", number + 1)
+            devices = [p.device(f"GPU {i}", pci=addresses[i]) for i in order]
+            thread, queues = p.thread(1), [p.queue(device) for device in devices]
+            code, at = p.node(0, p.frame(live.NATIVE, p.module("/opt/demo"), 16)), p.start_ns
+            for (source, target), size in {(0, 1): 300, (1, 0): 200, (0, 0): 50}.items():
+                work = p.work(source="device", target="device", devices=(devices[source], devices[target]))
+                p.enqueue(thread, queues[source], "cuMemcpyPeerAsync", code, "peer_copy" if source != target else "copy", at, at + 9, at + 500, at + 590,
+                          size=size, work=work)
+            p.enqueue(thread, queues[0], "cuMemcpyDtoHAsync", code, "read", at, at + 9, at + 500, at + 590, size=4000,
+                      work=p.work(source="device", target="pinned", devices=(devices[0], 0)))
+            p.write(path)
+        rows = {row["link"]: (row["bytes_counted"], row["bytes_attributed"]) for row in self.json(path, "comm")["links"]}
+        self.assertEqual(rows, {"0, sent": (1000, 300 + 200), "0, received": (700, 200 + 300), "1, sent": (0, 500), "1, received": (2000, 500),
+                                "2, sent": (5, 0), "2, received": (6, 0), "00000001:5C:03.0, sent": (8, 0), "00000001:5C:03.0, received": (9, 0),
+                                "unknown, sent": (0, 0), "unknown, received": (0, 0)})
+        text = self.ok("report", path, "comm").out
+        self.assertRegex(text, r"\n0, sent +1.00 kB +500 B +50.0 %\n")
+        self.assertIn("NVLink's counters have everybody's bytes", text)
+
+
 cli.main()

@@ -294,6 +294,7 @@ uint32_t sonde__device_new(const struct sonde_device_info *info)
             .backend = sonde__text_id(sonde_backends[backend]->name),
             .memory_bytes = info->memory_bytes,
             .compute_units = info->compute_units,
+            .pci = info->pci,
         };
         if (id < sizeof sonde__agent.device_backend)
             sonde__agent.device_backend[id] = backend;

@@ -64,6 +64,8 @@ static uint32_t make_device(struct sonde_cuda_device *d, uint32_t ordinal)
     d->max_registers = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
     d->max_shared = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
     d->reserved_shared = attribute(device, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+    const int domain = attribute(device, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID), bus = attribute(device, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
+    const int slot = attribute(device, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);
     return sonde_device_add(&(struct sonde_device_info){.backend = &sonde_backend_cuda,
                                                         .platform = "CUDA",
                                                         .name = name,
@@ -71,7 +73,8 @@ static uint32_t make_device(struct sonde_cuda_device *d, uint32_t ordinal)
                                                         .driver = driver,
                                                         .kind = 2,
                                                         .memory_bytes = memory,
-                                                        .compute_units = (uint32_t)d->multiprocessors});
+                                                        .compute_units = (uint32_t)d->multiprocessors,
+                                                        .pci = (uint32_t)domain << 16 | (uint32_t)bus << 8 | (uint32_t)slot << 3});
 }
 
 /* Devices are numbered as CUDA numbers them, whichever the program uses first: those below it have rows, too. */

@@ -174,6 +174,7 @@ int record_once(const struct record_options *o, struct record_paths *paths, int 
     int status = RECORD_EXIT_FAILED;
     json_t *manifest = NULL;
     char **environment = NULL;
+    struct record_links *links;
     struct record_timings timings = {0};
     char folder[PATH_MAX];
     const uint64_t begin_ns = began_ns ? began_ns : record_clock_ns();
@@ -190,7 +191,10 @@ int record_once(const struct record_options *o, struct record_paths *paths, int 
     }
     if (!paths->joined && record_manifest_write(manifest, paths->output, &diag) != SONDE_OK)
         goto discard;
-    if (record_run(paths->program, argv, environment, result, &diag) != SONDE_OK) {
+    links = o->comm ? record_links_begin() : NULL;
+    const bool ran = record_run(paths->program, argv, environment, result, &diag) == SONDE_OK;
+    record_links_end(links, manifest);
+    if (!ran) {
         status = result->exec_status;
         goto discard;
     }

@@ -146,6 +146,14 @@ int record_pid_of(const char *name);
 /* Is `pid` (0: any process of this user on this host) alive and recording into `output`? */
 bool record_still_running(const char *output, int pid);
 
+/* ---- links.c: what the NVLinks of this host's devices carry meanwhile ----------------------------------------- */
+
+struct record_links;
+/* Before the program; NULL: out of memory. Takes a part of a second. */
+struct record_links *record_links_begin(void);
+/* After it: what there is goes into the manifest. Frees it; `links` may be NULL. */
+void record_links_end(struct record_links *links, json_t *manifest);
+
 /* ---- job.c: one measurement of many records, one for each rank ------------------------------------------------ */
 
 /* Are we a rank of a job? Fills paths->job and ->rank. */

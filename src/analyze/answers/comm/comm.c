@@ -473,6 +473,7 @@ int sonde_comm_compute(const struct sonde_measurement *m, const struct sonde_pro
     rc = rc ? rc : sum_pairs(&s, out);
     rc = rc ? rc : sum_lines(&s, out);
     rc = rc ? rc : sum_objects(&s, out);
+    rc = rc ? rc : sonde__comm_links(m, out);
     if (!rc)
         sum_all(&s, out);
     if (out->coverage.count)
@@ -490,6 +491,7 @@ void sonde_comm_fini(struct sonde_comm *comm)
     sonde_vector_fini(&comm->lines);
     sonde_vector_fini(&comm->objects);
     sonde_vector_fini(&comm->coverage);
+    sonde_vector_fini(&comm->links);
 }
 
 const char *sonde_comm_kind_name(uint32_t kind)

@@ -82,6 +82,14 @@ struct sonde_comm_way { /* one pair */
     struct sonde_comm_sum sum;
 };
 
+/* All NVLinks of a device while the program ran, by the driver's counters: everybody's bytes; and of the pairs those between it and
+ * another device. */
+struct sonde_comm_link {
+    const char *address; /* on PCI, as the driver writes it; the manifest's */
+    uint32_t device;     /* as the first process that used it numbers it, from 1; 0: none did */
+    uint64_t sent, received, sent_known, received_known;
+};
+
 struct sonde_comm { /* ready when zeroed; each list adds up to `all`, most bytes first */
     struct sonde_comm_sum all;
     struct sonde_comm_sum unknown;      /* of all: at least one end is not known */
@@ -90,6 +98,7 @@ struct sonde_comm { /* ready when zeroed; each list adds up to `all`, most bytes
                                                  * is COPY then, its process the first */
     SONDE_VECTOR(struct sonde_comm_line) lines;
     SONDE_VECTOR(struct sonde_comm_object) objects;
+    SONDE_VECTOR(struct sonde_comm_link) links;        /* as the driver numbers devices; of the whole run */
     SONDE_VECTOR(struct sonde_comm_coverage) coverage; /* by launches, most first */
     bool partial;                       /* of some kernels not all launches: then their kinds' sums are the least that there was */
     bool kernels;                       /* accesses of kernels were counted: of the whole run, so none of a part of it */
@@ -107,6 +116,9 @@ struct sonde_comm_config { /* zeroed: the whole run */
 int sonde_comm_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde_comm_config *config,
                        struct sonde_comm *out);
 void sonde_comm_fini(struct sonde_comm *comm);
+
+/* Between the files of this folder: fills comm->links from the manifest and the pairs. 0 or SONDE_ENOMEM. */
+int sonde__comm_links(const struct sonde_measurement *m, struct sonde_comm *comm);
 
 /* The ends of an operation of `kind` on a queue of `device`, by what the runtime said of it (`work`; NULL: nothing).
  * False: it moves nothing from here to there. */
