@@ -275,6 +275,8 @@ def check_between(m):
 def check_staged(m):
     """Without peer access a copy between devices goes by way of the host."""
     yield equal("pairs: operations and bytes", pairs(m), {(0, "host", "copy"): (9, 9 * MIB), ("host", 1, "copy"): (9, 9 * MIB), (1, "host", "copy"): (1, MIB)})
+    found = [row for row in m.view("advice")["advice"] if row["rule"] == "copies_by_host"]
+    yield equal("advice: copies that go by way of the host", (sum(row["count"] for row in found), sum(row["bytes"] for row in found)), (9, 9 * MIB))
 
 
 def accesses(rows, key, exact=True):

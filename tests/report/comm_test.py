@@ -3,6 +3,7 @@ follows from its source. What no OpenCL program can show is made by tests/cli/li
 """
 import os
 import re
+import shutil
 
 from views import PROGRAMS, Case, columns  # first: it knows where the next are
 import cli
@@ -154,6 +155,47 @@ class Made(Case):
         self.assertNotIn("may be the same one", self.ok("report", path, "comm").out)
         resent = [a for a in self.json(path, "advice")["advice"] if a["rule"] == "resent_objects"]
         self.assertEqual({(a["device"], a["count"], a["saving_ns"]) for a in resent}, {(k, 8, 7000) for k in range(4)})
+
+    def by_host(self, *, direct=False, calls=("cuMemcpyPeerAsync",), graph=False):
+        """Copies of 2 MB from device 0 to 1 without peer access, 3 ms away from it and 4 ms there, of one call each; and, which are none, copies of
+        two calls, of one device, and a graph's. What advice says of them: count, bytes, time, saving."""
+        path, p = self.path("m.sonde"), live.Process("node-1-1", 1)
+        shutil.rmtree(path, ignore_errors=True)
+        gpus = [p.device(f"GPU {i}") for i in range(3)]
+        thread, queues = p.thread(1), [p.queue(gpu) for gpu in gpus]
+        main, at = p.node(0, p.frame(live.PYTHON, p.python("halo", "/home/user/halo.py", 7))), p.start_ns + 10**6
+
+        def half(call, device, kind, ns, size=2 * 10**6, together=False):
+            nonlocal at
+            p.correlation -= together
+            ends = {"source": "device", "target": "pinned", "devices": (gpus[device], 0)} if kind == "read" else \
+                {"source": "pinned", "target": "device", "devices": (0, gpus[device])}
+            p.enqueue(thread, queues[device], call, main, kind, at, at + 10, at + 500, at + 500 + ns, size=size, work=p.work(**ends))
+            at += 10**7
+        for call in calls * 5:
+            half(call, 0, "read", 3 * 10**6)
+            half(call, 1, "write", 4 * 10**6, together=True)
+        half("cuMemcpyDtoHAsync", 0, "read", 100)
+        half("cuMemcpyHtoDAsync", 1, "write", 100)
+        half("cuMemcpyAsync", 2, "read", 100)
+        half("cuMemcpyAsync", 2, "write", 100, together=True)
+        half("cuGraphLaunch", 0, "read", 100)
+        half("cuGraphLaunch", 1, "write", 100, together=True)
+        if direct:
+            p.enqueue(thread, queues[1], "cuMemcpyPeerAsync", main, "peer_copy", at, at + 10, at + 500, at + 500 + 10**5, size=10**7,
+                      work=p.work(source="device", target="device", devices=(gpus[1], gpus[2])))
+        p.write(path)
+        return [(a["device"], a["count"], a["bytes"], a["looked_at_ns"], a["saving_ns"]) for a in self.json(path, "advice")["advice"]
+                if a["rule"] == "copies_by_host"]
+
+    def test_copies_by_way_of_the_host(self):
+        self.assertEqual(self.by_host(), [(1, 5, 10**7, 35 * 10**6, 35 * 10**6)])
+        self.assertEqual(self.by_host(direct=True), [(1, 5, 10**7, 35 * 10**6, 35 * 10**6 - 10**5)])  # at 100 bytes per ns
+        self.assertEqual(self.by_host(calls=("cuMemcpyPeer", "cudaMemcpy")), [(1, 10, 2 * 10**7, 7 * 10**7, 7 * 10**7)])
+        self.assertEqual(self.by_host(calls=()), [])
+        self.by_host()
+        said = " ".join(self.ok("report", self.path("m.sonde"), "advice").out.split())
+        self.assertIn("went by way of the host and took 35.0 ms: peer access between these is off", said)
 
     def test_ranks(self):
         path = self.path("ranks.sonde")

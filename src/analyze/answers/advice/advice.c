@@ -421,6 +421,13 @@ static void say_needless_bytes(const struct sonde__finding *f, struct sonde_text
                       sonde_number_percent(share, (double)f->saving_ns, (double)f->looked_at_ns), f->type ? ", most of these " : "", f->type ? f->type : "");
 }
 
+static void say_by_host(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    sonde_text_format(t, "%s cop%s between two devices, %s, went by way of the host and took %s: peer access between these is off", w.count,
+                      f->count == 1 ? "y" : "ies", w.bytes, w.looked_at);
+}
+
 static void say_small_grid(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
@@ -473,6 +480,9 @@ static const struct rule {
     [RULE_RESENT] = {"resent_objects", "same data sent to a device again",
         "keep a copy there and send what changed, or compute where it lies; the view comm shows the objects", sonde__advice_resent,
         say_resent, false, 1},
+    [RULE_BY_HOST] = {"copies_by_host", "copies between devices through the host",
+        "turn peer access on (cudaDeviceEnablePeerAccess; of pools cudaMemPoolSetAccess) where cudaDeviceCanAccessPeer says that it can be; nvidia-smi "
+        "topo -p2p r shows which pairs", sonde__advice_by_host, say_by_host, false, 1},
 };
 /* clang-format on */
 
