@@ -2,9 +2,11 @@
 
 A check is a function of a Measurement; it yields (what, holds, detail).
 """
+import collections
 import os
 import re
 
+import harness
 import known
 from harness import HERE, marked_line
 
@@ -277,6 +279,28 @@ def check_staged(m):
     yield equal("pairs: operations and bytes", pairs(m), {(0, "host", "copy"): (9, 9 * MIB), ("host", 1, "copy"): (9, 9 * MIB), (1, "host", "copy"): (1, MIB)})
     found = [row for row in m.view("advice")["advice"] if row["rule"] == "copies_by_host"]
     yield equal("advice: copies that go by way of the host", (sum(row["count"] for row in found), sum(row["bytes"] for row in found)), (9, 9 * MIB))
+
+
+def ring_pairs(devices, right):
+    """Bytes that the ranks of examples/ring.cu store on other devices."""
+    count, sent = max(devices, 4), collections.Counter()
+    for rank in range(count):
+        to = 2 if rank == 0 and not right else (rank + 1) % count
+        here, there = (r * devices // count for r in (rank, to))
+        if here != there:
+            sent[here, there, "store"] += 100 * MIB
+    return dict(sent)
+
+
+def check_ring(right):
+    def check(m):
+        found = {key: size for key, (_, size) in accesses(m.view("comm")["pairs"], lambda row: (row["from"], row["to"], row["kind"])).items()}
+        yield equal("bytes from GPU to GPU", found, ring_pairs(harness.ask_gpu().count, right))
+        lines = {line["line"] for line in m.view("comm")["lines"] if line["kind"] == "store"}
+        with open(os.path.join(os.path.dirname(__file__), "..", "..", "examples", "ring.cu"), encoding="utf-8") as file:
+            marked = next(number for number, text in enumerate(file, 1) if "LINE send" in text)
+        yield equal("the line of the kernel that stores", lines, {marked})
+    return check
 
 
 def accesses(rows, key, exact=True):
@@ -951,6 +975,8 @@ CASES = [
     Case("peers-off", ["{bin}/staged"], {}, {"read": (9 + 1, 10 * MIB), "write": (9, 9 * MIB), "fill": (1, MIB)}, [check_staged], gpus=2),
     Case("between", ["{bin}/between"], checks=[check_between], gpus=2),
     Case("remote", ["{bin}/remote"], checks=[check_remote], options=["--comm"], gpus=2),
+    Case("ring", ["{bin}/ring"], checks=[check_ring(False)], options=["--comm"], gpus=2),
+    Case("ring-right", ["{bin}/ring", "right"], checks=[check_ring(True)], options=["--comm"], gpus=2),
     Case("ipc", ["{bin}/ipc"], checks=[check_ipc], options=["--comm"], gpus=2),
     Case("remote-some", ["{bin}/remote"], checks=[check_remote_of], options=["--comm=kernels", "--kernel", "once", "--comm-sample", "1"], gpus=2),
     Case("counters", ["{bin}/counters"], checks=[check_counters], options=["--counters", "default"]),
