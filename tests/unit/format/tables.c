@@ -59,6 +59,8 @@ static int check(const struct sonde_table_info *t)
     return 0;
 }
 
+static const char *const lanes_are[] = {[SONDE_LANE_KIND_THREAD] = "thread", [SONDE_LANE_KIND_QUEUE] = "queue", [SONDE_LANE_KIND_SERIES] = "series"};
+
 int main(void)
 {
     int wrong = 0;
@@ -72,7 +74,7 @@ int main(void)
     }
 #define X(...)
 #define T(name, row, lanes, from, to, counter, ...) \
-    printf("| %s | %s | %s | %s | %s |\n", #name, SONDE_LANE_KIND_##lanes == SONDE_LANE_KIND_QUEUE ? "queue" : "thread", #from, #to, #counter);
+    printf("| %s | %s | %s | %s | %s |\n", #name, lanes_are[SONDE_LANE_KIND_##lanes], #from, #to, #counter);
     SONDE_TABLE_MAP(X, T)
     return wrong != 0;
 }
