@@ -72,6 +72,22 @@ class Ranks(Case):
         self.assertRegex(text, r"\Arank 5 has 30\.\d ms more device time than the median of the ranks \(3\d\.\d %\): 30\.0 ms of it in reduce ←\s")
         self.assertRegex(text, r"0-4, 6-7")
 
+    def test_a_routine_is_one_wherever_it_is_called(self):
+        """CPU time of samples, of two callers and two lines of one function."""
+        for number in range(3):
+            p = live.Process(f"alpha-{number + 1}-0", number + 1)
+            p.rank = (number + 1, number + 1, 3)
+            thread = p.thread(number + 1)
+            for caller in ("one", "other"):
+                above = p.node(0, p.frame(live.PYTHON, p.python(caller, "/home/user/main.py", 3)))
+                for line in (7, 9):
+                    p.account(p.node(above, p.frame(live.PYTHON, p.python("work", "/home/user/main.py", line))), thread, (number + 1) * 5 * MS)
+            queue = p.queue(p.device("Device"))
+            p.enqueue(thread, queue, "clEnqueueNDRangeKernel", above, "kernel", p.start_ns, p.start_ns + 9, p.start_ns + 900, p.start_ns + 9000, name="add")
+            p.write(self.path("m.sonde"))
+        code = [row for row in self.json(self.path("m.sonde"), "ranks")["contexts"] if row["kind"] == "code"]
+        self.assertEqual([(row["name"], row["least_ns"], row["mean_ns"], row["most_ns"]) for row in code], [("work", 20 * MS, 40 * MS, 60 * MS)])
+
     def test_a_kernel_that_one_rank_alone_has(self):
         for number in range(5):
             self.rank(number, 5, {"advance": [10], **({"exchange": [50]} if number == 2 else {})})

@@ -28,6 +28,8 @@ struct making {
     const struct sonde_profile *profile;
     struct sonde_job *job;
     entries entries;            /* by kind, node, rank, once sorted */
+    struct sonde_intern names;
+    struct sonde_map routines;  /* by name and file: one node that stands for all of a routine's */
     SONDE_VECTOR(size_t) first; /* [context]: of its entries; as many as `ranks` of it */
     double *scratch;            /* [rank] */
 };
@@ -134,6 +136,21 @@ static int count_hosts_and_programs(struct making *k)
     return rc;
 }
 
+/* All places and callers of a routine are one; so is all of a library without names. 0: out of memory. */
+static uint32_t routine_of(struct making *k, uint32_t leaf)
+{
+    const uint32_t node = sonde_profile_routine(k->profile, leaf);
+    const struct sonde_cct_node *n = &k->profile->nodes.items[node];
+    const char *file = *n->file ? n->file : n->module;
+    const uint64_t key = (uint64_t)sonde_intern_text(&k->names, n->name) << 32 | sonde_intern_text(&k->names, file);
+    uint64_t known;
+    if (!key) /* nothing tells it from others */
+        return node;
+    if (sonde_map_get(&k->routines, key, &known))
+        return (uint32_t)known;
+    return sonde_map_put(&k->routines, key, node) ? 0 : node;
+}
+
 /* ---- times by context ---------------------------------------------------------------------------------- */
 
 static int add_row(struct making *k, uint32_t index, struct sonde_rank_of_job *r, const struct sonde_process *p, const struct sonde_row_profile *row)
@@ -142,7 +159,7 @@ static int add_row(struct making *k, uint32_t index, struct sonde_rank_of_job *r
     struct entry e = {.node = sonde_profile_locate(k->profile, r->process, row->node), .rank = index, .ns = (double)row->sum_ns};
     if (lane_kind == SONDE_LANE_KIND_THREAD) {
         e.kind = SONDE_RANK_CODE;
-        e.node = sonde_profile_routine(k->profile, e.node);
+        e.node = routine_of(k, e.node);
     } else if (lane_kind == SONDE_LANE_KIND_QUEUE) {
         e.kind = SONDE_RANK_DEVICE;
         r->of[SONDE_RANK_BYTES] += row->bytes;
@@ -441,6 +458,8 @@ int sonde_job_compute(const struct sonde_measurement *m, const struct sonde_prof
     rc = rc ? rc : sort_contexts(&k);
     sonde_vector_fini(&k.entries);
     sonde_vector_fini(&k.first);
+    sonde_intern_fini(&k.names);
+    sonde_map_fini(&k.routines);
     free(k.scratch);
     return rc;
 }
