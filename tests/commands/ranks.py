@@ -89,8 +89,13 @@ class Ranks(InFolder):
         self.assertEqual([line["ranks"]["rank"] for line in manifest["job"]], list(range(5)))
         self.assertEqual(manifest["exit"], {"status": 0})
         self.assertEqual(os.listdir("."), ["job.sonde"])
-        self.assertEqual(len(self.end(*[self.start(rank, 5) for rank in range(5)])), 1)  # the same job again: more of it
-        self.assertEqual({row["processes"] for row in self.view("job.sonde", "ranks")["ranks"]}, {2})
+        self.assertEqual(len(self.end(*[self.start(rank, 5) for rank in range(5)])), 1)  # a second run of the same job
+        self.assertEqual(sorted(os.listdir(".")), ["job-2.sonde", "job.sonde"])
+        self.end(*[self.start(rank, 5, options=("-f", "-o", "job.sonde")) for rank in range(5)])  # and a third
+        self.assertEqual(sorted(os.listdir(".")), ["job-2.sonde", "job.sonde"])
+        for path in "job.sonde", "job-2.sonde":
+            self.is_whole(path, list(range(5)), 5)
+            self.assertEqual({row["processes"] for row in self.view(path, "ranks")["ranks"]}, {1})
 
     def test_another_job_has_another_folder_or_replaces_it(self):
         self.end(*[self.start(rank, 3) for rank in range(3)])

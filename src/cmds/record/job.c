@@ -3,7 +3,7 @@
  *     mpirun -n 8 sonde record -o heat.sonde -- ./heat
  *
  * The first of them makes the folder and puts the job's identity into it (.job); those that find their own there
- * join, all others make a folder of another name, as ever. Each holds a shared lock on the folder while it writes, seals what its own rank left on
+ * join, all others make a folder of another name, as ever; so does a rank that has been recorded there and is recorded again. Each holds a shared lock on the folder while it writes, seals what its own rank left on
  * its own host, and leaves a line about itself (rank-N.json). Who gets the folder for itself at its end is the last one there: it seals what others
  * left behind, and makes one manifest of all. A record that is killed leaves its lock to nobody, so that the last one is always somebody.
  *
@@ -42,7 +42,6 @@ static const char *variable(const char *name)
 static unsigned long long began(pid_t pid)
 {
     char path[64], text[1024];
-    unsigned long long ticks = 0;
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     FILE *file = fopen(path, "re");
     const size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
@@ -52,7 +51,7 @@ static unsigned long long began(pid_t pid)
     const char *at = strrchr(text, ')'); /* the name may hold anything */
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
-    return at ? strtoull(at, NULL, 10) : ticks;
+    return at ? strtoull(at, NULL, 10) : 0;
 }
 
 bool record_job_find(struct record_paths *paths)
@@ -93,38 +92,53 @@ int record_job_claim(const struct record_paths *paths)
     return sonde_file_replace(path, part, paths->job, strlen(paths->job)) == 0 ? 0 : errno;
 }
 
-/* Whose it is: 1 ours, 0 somebody else's, -1 nobody's yet. */
-static int look(const struct record_paths *paths, const char *folder)
+static void name_rank_file(char out[64], uint32_t rank, const char *end)
+{
+    snprintf(out, 64, SONDE_RANK_FILE_BEGIN "%u" SONDE_RANK_FILE_END "%s", rank - 1, end);
+}
+
+/* This rank has been recorded there and has ended: what it records now is another run of the same job. */
+static bool has_ended(const struct record_paths *paths, const char *folder)
+{
+    char path[PATH_MAX], name[64];
+    name_rank_file(name, paths->rank, "");
+    return file_in(path, sizeof path, folder, name) && access(path, F_OK) == 0;
+}
+
+int record_job_whose(const struct record_paths *paths, const char *folder)
 {
     char path[PATH_MAX], text[sizeof paths->job] = "";
-    if (!file_in(path, sizeof path, folder, SONDE_JOB_FILE))
-        return 0;
-    FILE *file = fopen(path, "re");
+    /* In this order: a job's folder has its identity before it has a manifest. */
+    const bool has_manifest = file_in(path, sizeof path, folder, SONDE_MANIFEST_FILE) && access(path, F_OK) == 0;
+    FILE *file = file_in(path, sizeof path, folder, SONDE_JOB_FILE) ? fopen(path, "re") : NULL;
     if (file) {
         const size_t length = fread(text, 1, sizeof text - 1, file);
         text[length] = 0;
         fclose(file);
-        return strcmp(text, paths->job) == 0;
+        return strcmp(text, paths->job) == 0 && !has_ended(paths, folder);
     }
-    return file_in(path, sizeof path, folder, SONDE_MANIFEST_FILE) && access(path, F_OK) != 0 && access(folder, F_OK) == 0 ? -1 : 0;
+    return !has_manifest && access(folder, F_OK) == 0 ? -1 : 0;
+}
+
+static bool is_empty(const char *folder)
+{
+    DIR *entries = opendir(folder);
+    bool empty = entries != NULL;
+    for (struct dirent *e; empty && (e = readdir(entries));)
+        empty = e->d_name[0] == '.';
+    if (entries)
+        closedir(entries);
+    return empty;
 }
 
 bool record_job_is_ours(const struct record_paths *paths, const char *folder)
 {
-    int whose = look(paths, folder);
-    for (int n = 0; n < MAKING_TIMES && whose < 0; n++) { /* another rank has just made it, or a folder of something else is there */
-        DIR *entries = opendir(folder);
-        bool empty = entries != NULL;
-        for (struct dirent *e; empty && (e = readdir(entries));)
-            empty = e->d_name[0] == '.';
-        if (entries)
-            closedir(entries);
-        if (!empty)
-            return false;
+    int whose = record_job_whose(paths, folder);
+    for (int n = 0; n < MAKING_TIMES && whose < 0 && is_empty(folder); n++) { /* another rank has just made it */
         nanosleep(&(struct timespec){.tv_nsec = MAKING_NS}, NULL);
-        whose = look(paths, folder);
+        whose = record_job_whose(paths, folder);
     }
-    return whose > 0;
+    return whose > 0 || (whose < 0 && record_job_whose(paths, folder) > 0); /* it was made while we looked */
 }
 
 /* ---- whose processes -------------------------------------------------------------------------------------- */
@@ -156,11 +170,6 @@ bool record_job_seals(const struct record_paths *paths, bool last, const char *f
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------------ */
-
-static void name_rank_file(char out[64], uint32_t rank, const char *end)
-{
-    snprintf(out, 64, SONDE_RANK_FILE_BEGIN "%u" SONDE_RANK_FILE_END "%s", rank - 1, end);
-}
 
 int record_job_leave(const struct record_paths *paths, const json_t *manifest)
 {

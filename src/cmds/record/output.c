@@ -48,7 +48,7 @@ static bool join(char *out, size_t size, const char *path, const char *name)
     return n > 0 && (size_t)n < size;
 }
 
-static int replace(const char *path, struct sonde_diag *diag);
+static int replace(const struct record_paths *paths, const char *path, struct sonde_diag *diag);
 int record_output_remove(const char *path, struct sonde_diag *diag);
 
 /* ---- making ---------------------------------------------------------------- */
@@ -150,7 +150,7 @@ static int make_room(const struct record_paths *paths, const char *base, struct 
     for (int n = 0;; n++) {
         if (lstat(base, &st) != 0 || (*paths->job && record_job_is_ours(paths, base)))
             return SONDE_OK;
-        const int error = replace(base, diag);
+        const int error = replace(paths, base, diag);
         if (!error || !*paths->job || n == ROOM_TIMES)
             return error;
         nanosleep(&(struct timespec){.tv_nsec = ROOM_NAP_NS}, NULL);
@@ -369,6 +369,9 @@ int record_output_remove(const char *path, struct sonde_diag *diag)
         snprintf(diag->why, sizeof diag->why, "it contains %.150s, which is not Sonde's", look.foreign);
         return SONDE_EEXISTS;
     }
+    char job[PATH_MAX]; /* first: what is left for a moment must look like nobody's */
+    if (join(job, sizeof job, path, SONDE_JOB_FILE))
+        unlink(job);
     struct removal act = {.doing = true};
     if (each_entry(path, remove_entry, &act))
         return fail(diag, "cannot remove the old measurement", path, act.why);
@@ -419,14 +422,16 @@ static int refuse(struct sonde_diag *diag, const char *path, int pid)
     return SONDE_EBUSY;
 }
 
-/* For --force: remove what is at `path`, unless it is still being written. */
-static int replace(const char *path, struct sonde_diag *diag)
+/* For --force: remove what is at `path`, unless it is still being written, or another rank has replaced it by now: who looks has the lock. */
+static int replace(const struct record_paths *paths, const char *path, struct sonde_diag *diag)
 {
     char whole[PATH_MAX];
     struct writing writing = {.output = whole};
     const int folder = open_folder(path);
     int error;
     if (folder >= 0 && flock(folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        error = refuse(diag, path, 0);
+    else if (*paths->job && record_job_whose(paths, path))
         error = refuse(diag, path, 0);
     else if (folder >= 0 && realpath(path, whole) && record_each_process(whole, find_writing, &writing) > 0)
         error = refuse(diag, path, writing.pid);

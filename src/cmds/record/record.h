@@ -160,6 +160,8 @@ void record_links_end(struct record_links *links, json_t *manifest);
 bool record_job_find(struct record_paths *paths);
 /* Put our job's identity into the folder that was just made (paths->shown). 0 or an errno. */
 int record_job_claim(const struct record_paths *paths);
+/* Whose a folder is: 1 our job's, for this rank; 0 somebody else's, -1 nobody's yet: it has just been made. */
+int record_job_whose(const struct record_paths *paths, const char *folder);
 /* Is this folder our job's? Waits for one that is being made. */
 bool record_job_is_ours(const struct record_paths *paths, const char *folder);
 /* Is it for this record to seal the process of this folder and name? `last`: no other record is left. */
