@@ -15,6 +15,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static unsigned long long began(pid_t pid)
 bool record_job_find(struct record_paths *paths)
 {
     const struct sonde_rank rank = sonde_rank_read();
-    char host[256] = "";
+    char host[HOST_NAME_MAX + 1] = ""; /* gethostname(2) */
     paths->job[0] = 0;
     paths->rank = rank.rank;
     if (!rank.rank || rank.size < 2)
