@@ -19,7 +19,7 @@ struct made_profiler {
         uint64_t from, to;
         double value;
     } sample[4096];
-    bool overflows;         /* the device's buffer, at the next reading */
+    _Atomic bool overflows; /* the device's buffer, at the next reading */
     _Atomic int enabled, disabled;
     uint64_t interval, trigger;
 };
