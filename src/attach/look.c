@@ -40,6 +40,13 @@ char sonde__look_state(pid_t pid)
     return at ? at[7 + strspn(at + 7, " \t")] : 0;
 }
 
+bool sonde__look_has_children(pid_t tid)
+{
+    char name[64], children[16];
+    snprintf(name, sizeof name, "task/%d/children", tid);
+    return read_file(tid, name, children, sizeof children) && children[0]; /* no such file without CONFIG_PROC_CHILDREN */
+}
+
 static void name_of(pid_t pid, char name[32])
 {
     if (!read_file(pid, "comm", name, 32))

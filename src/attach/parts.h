@@ -66,6 +66,7 @@ struct sonde_attach {
 int sonde__look(pid_t pid, struct sonde_diag *diag);
 int sonde__look_refused(pid_t pid, int why, struct sonde_diag *diag); /* of ptrace, or of opening its memory */
 char sonde__look_state(pid_t pid); /* as /proc/PID/stat has it; 0: there is none */
+bool sonde__look_has_children(pid_t tid);  /* does this thread, not another one of its process, have child processes? */
 
 /* ---- threads (stop.c) ----------------------------------------------------------------------- */
 

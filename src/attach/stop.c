@@ -6,6 +6,10 @@
  * left of its timeout. A system call of ours takes it through a stop at the call's end; so it is interrupted once more after that, and
  * gets its registers back where the first stop was. Some calls end with EINTR whenever their thread is stopped (signal(7)); if no
  * signal has come, those begin again by what the kernel has for others: with all of their timeout.
+ *
+ * What the process ignores comes to it while the thread that it is sent for is traced (sig_ignored() of the kernel), and the
+ * kernel wakes any other thread for it, which may end such a call with EINTR: SIGCHLD is sent for the thread that made the child, signals
+ * to the process for its first thread. So those stop last, when no other thread is left to be woken, and go on first.
  */
 #include "parts.h"
 
@@ -128,6 +132,16 @@ void sonde__thread_go(const struct sonde_stopped *t)
 
 /* ---- all threads ---------------------------------------------------------------------------- */
 
+enum rank { PLAIN,
+            FIRST,   /* signals to the process are sent for it, */
+            PARENT,  /* and of the ends of children for this one */
+            RANKS };
+
+static enum rank rank_of(pid_t pid, pid_t tid)
+{
+    return sonde__look_has_children(tid) ? PARENT : tid == pid ? FIRST : PLAIN;
+}
+
 static bool is_listed(const struct sonde_stopped_list *list, pid_t tid)
 {
     for (size_t i = 0; i < list->list.count; i++)
@@ -136,44 +150,57 @@ static bool is_listed(const struct sonde_stopped_list *list, pid_t tid)
     return false;
 }
 
-/* Stop those of the folder that do not stand yet. How many were new; -1: one does not stop. */
-static int stop_new(pid_t pid, struct sonde_stopped_list *list)
+/* True: it stands, or goes on since it has made a child meanwhile; false: it does not stop. */
+static bool stop_one(pid_t pid, pid_t tid, enum rank up_to, struct sonde_stopped_list *list)
+{
+    struct sonde_stopped one;
+    const enum sonde_stopping stopping = sonde__thread_stop(tid, &one);
+    if (stopping != SONDE_STOPPED)
+        return stopping == SONDE_STOP_GONE;
+    if (rank_of(pid, tid) > up_to || sonde_vector_push(&list->list, one)) {
+        sonde__thread_go(&one);
+        return rank_of(pid, tid) > up_to;
+    }
+    return true;
+}
+
+/* Stop those of the folder that do not stand yet and have this rank or a lower one. How many were new; -1: one does not stop. */
+static int stop_new(pid_t pid, enum rank up_to, struct sonde_stopped_list *list)
 {
     char path[64];
-    int found = 0;
+    const size_t before = list->list.count;
+    bool whole = true;
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *folder = opendir(path);
-    for (struct dirent *entry; folder && found >= 0 && (entry = readdir(folder));) {
+    for (struct dirent *entry; folder && whole && (entry = readdir(folder));) {
         const pid_t tid = atoi(entry->d_name);
-        struct sonde_stopped one;
-        if (tid <= 0 || is_listed(list, tid))
-            continue;
-        const enum sonde_stopping stopping = sonde__thread_stop(tid, &one);
-        if (stopping == SONDE_STOPPED && !sonde_vector_push(&list->list, one))
-            found++;
-        else if (stopping != SONDE_STOP_GONE)
-            found = -1;
+        if (tid > 0 && !is_listed(list, tid) && rank_of(pid, tid) <= up_to)
+            whole = stop_one(pid, tid, up_to, list);
     }
     if (folder)
         closedir(folder);
-    return found;
+    return whole ? (int)(list->list.count - before) : -1;
 }
 
 bool sonde__threads_stop(pid_t pid, struct sonde_stopped_list *out)
 {
     *out = (struct sonde_stopped_list){0};
     int found = 1;
-    for (int n = 0; n < ROUNDS && found > 0; n++)
-        found = stop_new(pid, out);
+    for (enum rank up_to = PLAIN; up_to < RANKS && found >= 0; up_to++) {
+        found = 1;
+        for (int n = 0; n < ROUNDS && found > 0; n++)
+            found = stop_new(pid, up_to, out);
+    }
     if (found == 0 && out->list.count)
         return true;
     sonde__threads_go(out);
     return false;
 }
 
+/* The last first. */
 void sonde__threads_go(struct sonde_stopped_list *list)
 {
-    for (size_t i = 0; i < list->list.count; i++)
+    for (size_t i = list->list.count; i-- > 0;)
         sonde__thread_go(&list->list.items[i]);
     sonde_vector_fini(&list->list);
 }
@@ -227,17 +254,17 @@ bool sonde__thread_is_plain(const struct sonde_attach *a, const struct sonde_sto
            sonde__remote_read(a, t->registers.fs_base + 16, &self, sizeof self) && self == t->registers.fs_base && !in_sequence(a, t);
 }
 
-/* Threads that wait first: those stop at once, and are nowhere in the middle of something. */
+/* Threads that wait first: those stop at once, and are nowhere in the middle of something; of them those that no signal of others is sent for. */
 enum sonde_stopping sonde__thread_borrow(const struct sonde_attach *a, struct sonde_stopped *out)
 {
     char path[64];
     enum sonde_stopping last = SONDE_STOP_GONE;
     snprintf(path, sizeof path, "/proc/%d/task", a->pid);
-    for (int round = 0; round < 2; round++) {
+    for (int round = 0; round < 3; round++) {
         DIR *folder = opendir(path);
         for (struct dirent *entry; folder && (entry = readdir(folder));) {
             const pid_t tid = atoi(entry->d_name);
-            if (tid <= 0 || (!round && sonde__look_state(tid) != 'S'))
+            if (tid <= 0 || (round < 2 && sonde__look_state(tid) != 'S') || (round < 1 && rank_of(a->pid, tid) != PLAIN))
                 continue;
             last = sonde__thread_stop(tid, out);
             if (last == SONDE_STOPPED && sonde__thread_is_plain(a, out)) {

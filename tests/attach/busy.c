@@ -19,6 +19,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 
 enum { WORKERS = 3,
@@ -101,6 +102,22 @@ static void *load(void *unused)
     return unused;
 }
 
+/* Each child's end is a SIGCHLD, which nobody handles: no other thread may notice. */
+static void *have_children(void *unused)
+{
+    while (!state->stop) {
+        const pid_t child = fork();
+        if (child == 0) {
+            usleep(500);
+            _exit(0);
+        }
+        while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+            ;
+        usleep(300);
+    }
+    return unused;
+}
+
 /* A wait without a signal for its thread ends when its time is over, or the bytes come, and not before. */
 static void *wait_in(void *which)
 {
@@ -154,7 +171,7 @@ static void build(void)
 
 int main(int argc, char **argv)
 {
-    pthread_t thread[WORKERS + 3];
+    pthread_t thread[WORKERS + 4];
     const struct itimerval often = {{0, 3000}, {0, 3000}};
     sigset_t alarm;
     const int file = open(argc > 1 ? argv[1] : "state", O_RDWR | O_CREAT, 0600);
@@ -171,13 +188,14 @@ int main(int argc, char **argv)
     for (int i = 0; i < WORKERS; i++)
         pthread_create(&thread[i], NULL, work, (void *)(intptr_t)i);
     pthread_create(&thread[WORKERS], NULL, load, NULL);
-    pthread_create(&thread[WORKERS + 1], NULL, wait_in, NULL);
-    pthread_create(&thread[WORKERS + 2], NULL, wait_in, thread);
+    pthread_create(&thread[WORKERS + 1], NULL, have_children, NULL);
+    pthread_create(&thread[WORKERS + 2], NULL, wait_in, NULL);
+    pthread_create(&thread[WORKERS + 3], NULL, wait_in, thread);
     pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
     setitimer(ITIMER_REAL, &often, NULL);
     while (!state->stop)
         pause();
-    for (int i = 0; i < WORKERS + 3; i++)
+    for (int i = 0; i < WORKERS + 4; i++)
         pthread_join(thread[i], NULL);
     CL(clReleaseProgram(program));
     CL(clReleaseContext(context));
