@@ -139,7 +139,8 @@ enum rank { PLAIN,
 
 static enum rank rank_of(pid_t pid, pid_t tid)
 {
-    return sonde__look_has_children(tid) ? PARENT : tid == pid ? FIRST : PLAIN;
+    return sonde__look_has_children(tid) ? PARENT : tid == pid ? FIRST
+                                                               : PLAIN;
 }
 
 static bool is_listed(const struct sonde_stopped_list *list, pid_t tid)
