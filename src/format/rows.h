@@ -18,7 +18,7 @@
 
 #include <sonde/kinds.h>
 
-#define SONDE_FORMAT_VERSION 5u
+#define SONDE_FORMAT_VERSION 6u
 
 /* ---- segments of live.sonde ------------------------------------------ */
 
@@ -341,12 +341,15 @@ struct sonde_row_work {
     uint16_t occupancy, limiter;  /* thousandths; enum sonde_limiter */
     uint16_t source, target;      /* copies: enum sonde_memory */
     uint32_t source_device, target_device;
+    uint32_t algorithm, protocol; /* collectives: string ids; 0 unknown */
+    uint32_t channels, rank, ranks, peer;
 };
 #define SONDE_COLUMNS_WORK(X, row)                                                                               \
     X(row, dims, ZERO) X(row, registers, ZERO) X(row, global, BYTES) X(row, local, BYTES) X(row, cluster, BYTES) \
     X(row, static_shared, ZERO) X(row, dynamic_shared, ZERO) X(row, local_bytes, ZERO) X(row, occupancy, ZERO)   \
     X(row, limiter, ZERO) X(row, source, ZERO) X(row, target, ZERO) X(row, source_device, ZERO)                  \
-    X(row, target_device, ZERO)
+    X(row, target_device, ZERO) X(row, algorithm, ZERO) X(row, protocol, ZERO) X(row, channels, ZERO)            \
+    X(row, rank, ZERO) X(row, ranks, ZERO) X(row, peer, ZERO)
 enum {
     SONDE_OBJECT_USES_PARTIAL = 1, /* kernels may have used it unseen: their arguments are not known */
     SONDE_OBJECT_LOOKED_AT = 2,    /* accesses to it were looked at: they are told of an object that was allocated where it was */
@@ -677,7 +680,7 @@ static_assert(sizeof(struct sonde_row_module) == 40, "format");
 static_assert(sizeof(struct sonde_row_pycode) == 24, "format");
 static_assert(sizeof(struct sonde_row_device) == 40, "format");
 static_assert(sizeof(struct sonde_row_lane) == 176, "format");
-static_assert(sizeof(struct sonde_row_work) == 96, "format");
+static_assert(sizeof(struct sonde_row_work) == 120, "format");
 static_assert(sizeof(struct sonde_row_object) == 80, "format");
 static_assert(sizeof(struct sonde_row_value) == 96, "format");
 static_assert(sizeof(struct sonde_row_access) == 112, "format");

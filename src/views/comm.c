@@ -25,7 +25,7 @@ static const struct sonde_view_column pair_columns[] = {
     {"to", NULL, SONDE_CELL_KEY, 0, 0, "where they went, likewise"},
     {"from_name", "From", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "where the bytes were: number and name of the device, and its process if there are several"},
     {"to_name", "to", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "where they went"},
-    {"kind", "kind", SONDE_CELL_TEXT, 0, 1, "copy; migration: a data object, which may have been there already; of kernels load, store, atomic"},
+    {"kind", "kind", SONDE_CELL_TEXT, 0, 1, "copy; migration: a data object, which may have been there already; of kernels load, store, atomic; collective: what a rank of NCCL's sends"},
     {"operations", "operations", SONDE_CELL_COUNT, 0, 0, "number of operations; of kernels, accesses of single threads"},
     {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved or accessed, each counted once"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 3, "bytes as % of those of all rows"},
@@ -48,7 +48,7 @@ static const struct sonde_view_column line_columns[] = {
     {"from", NULL, SONDE_CELL_KEY, 0, 0, "where the bytes were: number of the device, from 0, or host; null: unknown"},
     {"to", NULL, SONDE_CELL_KEY, 0, 0, "where they went, likewise"},
     {NULL, "way", SONDE_CELL_TEXT, 0, 0, "from where to where: numbers of devices, or host"},
-    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "copy, migration; of kernels load, store, atomic"},
+    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "copy, migration; of kernels load, store, atomic; collective"},
     {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations; of kernels, accesses of single threads"},
     {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
@@ -68,7 +68,7 @@ static const struct sonde_view_column object_columns[] = {
     {"from", NULL, SONDE_CELL_KEY, 0, 0, "where the bytes were: number of the device, from 0, or host; null: unknown"},
     {"to", NULL, SONDE_CELL_KEY, 0, 0, "where they went, likewise"},
     {NULL, "way", SONDE_CELL_TEXT, 0, 0, "from where to where: numbers of devices, or host"},
-    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "copy, migration; of kernels load, store, atomic"},
+    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "copy, migration; of kernels load, store, atomic; collective"},
     {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations; of kernels, accesses of single threads"},
     {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
@@ -88,6 +88,21 @@ static const struct sonde_view_column link_columns[] = {
 };
 static const struct sonde_view_columns links = SONDE_VIEW_COLUMNS("links", link_columns);
 
+static const struct sonde_view_column collective_columns[] = {
+    {"name", "Collective", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "what NCCL was asked for, and the type of its elements"},
+    {"communicator", "communicator", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 2, "the communicator's name, identity and rank"},
+    {"ranks", "ranks", SONDE_CELL_COUNT, 0, 0, "of the communicator; null: NCCL does not tell (before 2.27)"},
+    {"algorithm", "algorithm", SONDE_CELL_TEXT, 0, 0, "how NCCL carried it out: RING, TREE …; null: sends and receives have none, or it does not tell"},
+    {"protocol", "protocol", SONDE_CELL_TEXT, 0, 1, "SIMPLE, LL or LL128"},
+    {"channels", NULL, SONDE_CELL_COUNT, 0, 0, "of NCCL, side by side; null: it does not tell"},
+    {"operations", "operations", SONDE_CELL_COUNT, 0, 0, "number of operations of this rank"},
+    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that it passed to NCCL"},
+    {"sent_bytes", "sent", SONDE_CELL_BYTES, 0, 0, "bytes that left its device, by the algorithm; null: not known of this one"},
+    {"total_ns", "time", SONDE_CELL_TIME, 0, 3, "sum of the times of their kernels, waiting for others included"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process"},
+};
+static const struct sonde_view_columns collectives = SONDE_VIEW_COLUMNS("collectives", collective_columns);
+
 static const struct sonde_view_column coverage_columns[] = {
     {"kernel", "Looked at", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "kernel"},
     {"engine", NULL, SONDE_CELL_TEXT, 0, 0, "how accesses were counted: ptx; none: they were not"},
@@ -98,7 +113,7 @@ static const struct sonde_view_column coverage_columns[] = {
 static const struct sonde_view_columns coverage = SONDE_VIEW_COLUMNS("coverage", coverage_columns);
 
 static const struct sonde_view_column columns[] = {
-    {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "copies and migrations, and accesses of kernels' threads"},
+    {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "copies and migrations, accesses of kernels' threads, and collectives in which something was sent"},
     {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
     {"unknown_operations", NULL, SONDE_CELL_COUNT, 0, 0, "of these, operations of which an end is unknown"},
     {"unknown_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
@@ -108,6 +123,7 @@ static const struct sonde_view_column columns[] = {
     {"objects", NULL, SONDE_CELL_LIST, 0, 0, "the same by the place that allocated the data objects, most bytes first", .of = &objects},
     {"links", NULL, SONDE_CELL_LIST, 0, 0, "what the links of each device carried (record --comm), beside what is attributed; empty: nobody counted", .of = &links},
     {"matrix", NULL, SONDE_CELL_LIST, 0, 0, "pairs of all kinds together, most bytes first", .of = &matrix},
+    {"collectives", NULL, SONDE_CELL_LIST, 0, 0, "what each rank asked of NCCL, and how that was carried out, most bytes sent first", .of = &collectives},
     {"coverage", NULL, SONDE_CELL_LIST, 0, 0, "kernels whose accesses were counted (record --comm), most launches first", .of = &coverage},
 };
 static const struct sonde_view_columns comm = SONDE_VIEW_COLUMNS("comm", columns);
@@ -156,9 +172,9 @@ static void name_cell(struct sonde_view_table *t, const struct sonde_query *q, u
 static void way_cell(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm_pair *p)
 {
     struct sonde_text text = {0};
-    name_end(q, &text, p->process, p->from);
+    name_end(q, &text, sonde_comm_process(p, p->from), p->from);
     sonde_text_add(&text, " → ");
-    name_end(q, &text, p->process, p->to);
+    name_end(q, &text, sonde_comm_process(p, p->to), p->to);
     sonde_cell_take(t, &text);
 }
 
@@ -171,7 +187,7 @@ static bool has_rate(const struct sonde_comm_sum *s)
 
 static bool is_exact(const struct sonde_comm *c, uint32_t kind)
 {
-    return !c->partial || !sonde_comm_is_of_kernel(kind);
+    return kind == SONDE_COMM_COLLECTIVE ? !c->roughly : !c->partial || !sonde_comm_is_of_kernel(kind);
 }
 
 /* Of a way, whatever its kinds. */
@@ -191,10 +207,10 @@ static void pair_row(struct sonde_view_table *t, const struct sonde_query *q, co
     const struct sonde_comm_pair *p = &way->pair;
     const struct sonde_comm_sum *s = &way->sum;
     const double rate = has_rate(s) ? (double)s->bytes / (double)s->ns : 0; /* bytes per ns, GB per s */
-    key_cell(t, q, p->process, p->from);
-    key_cell(t, q, p->process, p->to);
-    name_cell(t, q, p->process, p->from);
-    name_cell(t, q, p->process, p->to);
+    key_cell(t, q, sonde_comm_process(p, p->from), p->from);
+    key_cell(t, q, sonde_comm_process(p, p->to), p->to);
+    name_cell(t, q, sonde_comm_process(p, p->from), p->from);
+    name_cell(t, q, sonde_comm_process(p, p->to), p->to);
     sonde_cell_text(t, sonde_comm_kind_name(p->kind));
     sonde_cell_int(t, true, s->operations);
     sonde_cell_int(t, true, s->bytes);
@@ -247,8 +263,8 @@ static void line_row(struct sonde_view_table *t, const struct sonde_query *q, co
     sonde_cell_text(t, line->kernel ? line->file : (line->node ? node->file : NULL));
     sonde_cell_int(t, line->kernel ? line->line : (line->node && node->line), line->kernel ? line->line : node->line);
     sonde_cell_text(t, line->kernel);
-    key_cell(t, q, p->process, p->from);
-    key_cell(t, q, p->process, p->to);
+    key_cell(t, q, sonde_comm_process(p, p->from), p->from);
+    key_cell(t, q, sonde_comm_process(p, p->to), p->to);
     way_cell(t, q, p);
     sonde_cell_text(t, sonde_comm_kind_name(p->kind));
     sum_cells(t, q, c, p, &line->sum, line->exact);
@@ -271,12 +287,31 @@ static void object_row(struct sonde_view_table *t, const struct sonde_query *q, 
         sonde_cell_unknown(t);
     sonde_text_fini(&site);
     key_cell(t, q, p->process, object->owner);
-    key_cell(t, q, p->process, p->from);
-    key_cell(t, q, p->process, p->to);
+    key_cell(t, q, sonde_comm_process(p, p->from), p->from);
+    key_cell(t, q, sonde_comm_process(p, p->to), p->to);
     way_cell(t, q, p);
     sonde_cell_text(t, sonde_comm_kind_name(p->kind));
     sum_cells(t, q, c, p, &object->sum, is_exact(c, p->kind));
     sonde_cell_frames(t, q, object->node);
+}
+
+static void collective_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm_collective *c)
+{
+    static const struct sonde_row_work none;
+    const struct sonde_process *p = &q->m->processes[c->process];
+    const struct sonde_row_work *how = c->work && c->work < p->work_count ? &p->works[c->work] : &none;
+    const char *algorithm = sonde_process_string(p, how->algorithm), *protocol = sonde_process_string(p, how->protocol);
+    sonde_cell_text(t, c->name);
+    sonde_cell_text(t, sonde_process_string(p, c->lane < p->lane_count ? p->lanes[c->lane].name : 0));
+    sonde_cell_int(t, how->ranks, how->ranks);
+    sonde_cell_text(t, *algorithm ? algorithm : NULL);
+    sonde_cell_text(t, *protocol ? protocol : NULL);
+    sonde_cell_int(t, how->channels, how->channels);
+    sonde_cell_int(t, true, c->asked.operations);
+    sonde_cell_int(t, true, c->asked.bytes);
+    sonde_cell_int(t, c->sent_known, c->sent);
+    sonde_cell_int(t, c->asked.timed > 0, c->asked.ns);
+    sonde_cell_text(t, p->name);
 }
 
 /* With the commonest reason. */
@@ -307,15 +342,23 @@ struct ends {
     bool too_many;
 };
 
-static bool end_is(const struct end *a, uint32_t process, struct sonde_comm_end end)
+/* The end by itself, whichever pair it is of. */
+static struct end end_of(const struct sonde_comm_pair *pair, struct sonde_comm_end end)
 {
-    return sonde_comm_end_equal(a->end, end) && (end.where != SONDE_COMM_DEVICE || a->process == process);
+    struct end alone = {sonde_comm_process(pair, end), end};
+    alone.end.other = 0;
+    return alone;
 }
 
-static size_t end_at(const struct ends *ends, uint32_t process, struct sonde_comm_end end)
+static bool same_end(const struct end *a, const struct end *b)
+{
+    return sonde_comm_end_equal(a->end, b->end) && (a->end.where != SONDE_COMM_DEVICE || a->process == b->process);
+}
+
+static size_t end_at(const struct ends *ends, const struct end *end)
 {
     size_t i = 0;
-    while (i < ends->count && !end_is(&ends->items[i], process, end))
+    while (i < ends->count && !same_end(&ends->items[i], end))
         i++;
     return i;
 }
@@ -327,11 +370,10 @@ static uint64_t order_of(const struct end *e)
     return where << 62 | (uint64_t)(e->end.where == SONDE_COMM_DEVICE ? e->process : 0) << 32 | e->end.device;
 }
 
-static void add_end(struct ends *ends, uint32_t process, struct sonde_comm_end end)
+static void add_end(struct ends *ends, struct end more)
 {
-    const struct end more = {process, end};
     size_t at = ends->count;
-    if (end_at(ends, process, end) < ends->count)
+    if (end_at(ends, &more) < ends->count)
         return;
     if (ends->count == MATRIX_MOST) {
         ends->too_many = true;
@@ -364,8 +406,8 @@ static int show_matrix(const struct sonde_query *q, const struct sonde_comm *c, 
     struct ends ends = {.count = 0};
     for (size_t i = 0; i < c->matrix.count; i++) {
         const struct sonde_comm_pair *p = &c->matrix.items[i].pair;
-        add_end(&ends, p->process, p->from);
-        add_end(&ends, p->process, p->to);
+        add_end(&ends, end_of(p, p->from));
+        add_end(&ends, end_of(p, p->to));
     }
     if (ends.too_many) {
         sonde_view_say(out, false, "More than %d devices: the matrix is in the viewer, and with --json.", (int)MATRIX_MOST);
@@ -379,8 +421,9 @@ static int show_matrix(const struct sonde_query *q, const struct sonde_comm *c, 
         uint64_t bytes[MATRIX_MOST] = {0};
         for (size_t i = 0; i < c->matrix.count; i++) {
             const struct sonde_comm_way *way = &c->matrix.items[i];
-            if (end_is(&ends.items[row], way->pair.process, way->pair.from))
-                bytes[end_at(&ends, way->pair.process, way->pair.to)] += way->sum.bytes;
+            const struct end from = end_of(&way->pair, way->pair.from), to = end_of(&way->pair, way->pair.to);
+            if (same_end(&ends.items[row], &from))
+                bytes[end_at(&ends, &to)] += way->sum.bytes;
         }
         name_cell(t, q, ends.items[row].process, ends.items[row].end);
         for (size_t k = 0; k < ends.count; k++)
@@ -416,15 +459,23 @@ static void say_kernels(const struct sonde_comm *c, bool part, struct sonde_view
 static void say_all(const struct sonde_comm *c, bool part, struct sonde_view_data *out)
 {
     char count[SONDE_NUMBER_MAX], bytes[SONDE_NUMBER_MAX];
-    struct sonde_comm_sum kernels = {0};
-    for (size_t i = 0; i < c->pairs.count; i++)
-        if (sonde_comm_is_of_kernel(c->pairs.items[i].pair.kind)) {
-            kernels.operations += c->pairs.items[i].sum.operations;
-            kernels.bytes += c->pairs.items[i].sum.bytes;
+    struct sonde_comm_sum kernels = {0}, nccl = {0};
+    for (size_t i = 0; i < c->pairs.count; i++) {
+        const struct sonde_comm_way *way = &c->pairs.items[i];
+        if (sonde_comm_is_of_kernel(way->pair.kind)) {
+            kernels.operations += way->sum.operations;
+            kernels.bytes += way->sum.bytes;
+        } else if (way->pair.kind == SONDE_COMM_COLLECTIVE) {
+            nccl.operations += way->sum.operations;
+            nccl.bytes += way->sum.bytes;
         }
-    const uint64_t copies = c->all.operations - kernels.operations;
+    }
+    const uint64_t copies = c->all.operations - kernels.operations - nccl.operations;
     sonde_view_say(out, true, "%s operation%s, %s in total", sonde_number_count(count, copies), copies == 1 ? "" : "s",
-                   sonde_number_bytes(bytes, (double)(c->all.bytes - kernels.bytes)));
+                   sonde_number_bytes(bytes, (double)(c->all.bytes - kernels.bytes - nccl.bytes)));
+    if (nccl.operations)
+        sonde_view_say(out, true, "and %s collective%s of NCCL, in which ranks sent %s%s", sonde_number_count(count, nccl.operations),
+                       nccl.operations == 1 ? "" : "s", c->roughly ? "about " : "", sonde_number_bytes(bytes, (double)nccl.bytes));
     if (kernels.operations)
         sonde_view_say(out, true, "and %s access%s of kernels' threads to other memory, %s", sonde_number_count(count, kernels.operations),
                        kernels.operations == 1 ? "" : "es", sonde_number_bytes(bytes, (double)kernels.bytes));
@@ -479,7 +530,7 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
     sonde_cell_int(t, true, c->untraced);
     struct sonde_view_table *pair_table = sonde_cell_list(t), *line_table = sonde_cell_list(t), *object_table = sonde_cell_list(t);
     struct sonde_view_table *link_table = sonde_cell_list(t);
-    struct sonde_view_table *matrix_table = sonde_cell_list(t), *looked_at = sonde_cell_list(t);
+    struct sonde_view_table *matrix_table = sonde_cell_list(t), *asked = sonde_cell_list(t), *looked_at = sonde_cell_list(t);
     const bool part = q->range.from.given || q->range.to.given;
     const size_t pair_count = rows_of(q, pair_table, c->pairs.count, "comm --by pair");
     const size_t line_count = rows_of(q, line_table, c->lines.count, "comm --by line");
@@ -490,6 +541,9 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         line_row(line_table, q, c, &c->lines.items[i]);
     for (size_t i = 0; i < object_count; i++)
         object_row(object_table, q, c, &c->objects.items[i]);
+    const size_t asked_count = rows_of(q, asked, c->collectives.count, "comm --json");
+    for (size_t i = 0; i < asked_count; i++)
+        collective_row(asked, q, &c->collectives.items[i]);
     for (size_t i = 0; i < c->coverage.count; i++)
         coverage_row(looked_at, &c->coverage.items[i]);
     for (size_t i = 0; i < c->matrix.count; i++) {
@@ -514,6 +568,8 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         sonde_view_show(out, line_table, !by);
     if (!by || by == SONDE_COMM_BY_OBJECT)
         sonde_view_show(out, object_table, !by);
+    if (!by && asked_count)
+        sonde_view_show(out, asked, true);
     if (!by && sonde_view_rows(link_table)) {
         sonde_view_show(out, link_table, true);
         sonde_view_say(out, true, "NVLink's counters have everybody's bytes; what is attributed is this program's, from device to device.");

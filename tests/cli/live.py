@@ -15,8 +15,8 @@ TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE 
           "BITS TYPE GUESS REMOTE COUNTER SERIES").split()
 KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
          "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
-         "release peer_copy host_copy graph").split()
-VERSION = 5
+         "release peer_copy host_copy graph synchronize event_record event_wait collective").split()
+VERSION = 6
 NATIVE, PYTHON, API, OP, UNKNOWN, CUT, LINK, RANGE = 1, 2, 3, 4, 5, 6, 7, 8
 MARK, ACROSS = 1, 2
 PAYLOADS = {"uint64": (1, "<Q"), "int64": (2, "<q"), "double": (3, "<d")}
@@ -33,7 +33,7 @@ LEDGER = ("seen done failed no_times".split() + ["dropped%d" % i for i in range(
 CPU = ("samples deferred lost sample_rows switch_rows wait_rows threads threads_missed handler_ns process_ns sampled_ns before_ns "
        "sleep_rows").split()
 ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<IIIIII", "DEVICE": "<IIIIIIQII",
-        "LANE": "<IIIIIIIIQQQQQQ8Q4Q", "WORK": "<II3Q3Q3IIIIHHHHII", "OBJECT": "<IIIIQQQQQQQII",
+        "LANE": "<IIIIIIIIQQQQQQ8Q4Q", "WORK": "<II3Q3Q3IIIIHHHHII6I", "OBJECT": "<IIIIQQQQQQQII",
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
         "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII", "VALUE": "<IIHHI10Q", "ACCESS": "<5IHBB11Q", "DUPLICATE": "<4I2Q", "FLOW": "<4I2Q",
@@ -123,14 +123,14 @@ class Process:
         return lane
 
     def work(self, global_size=(), local_size=(), registers=0, cluster=(), static_shared=0, dynamic_shared=0,
-             local_bytes=0, occupancy=0, limiter="none", source="unknown", target="unknown", devices=(0, 0)):
+             local_bytes=0, occupancy=0, limiter="none", source="unknown", target="unknown", devices=(0, 0), collective=(0, 0, 0, 0, 0, 0)):
         key = tuple(map(str, (global_size, local_size, registers, cluster, static_shared, dynamic_shared, local_bytes,
-                              occupancy, limiter, source, target, devices)))
+                              occupancy, limiter, source, target, devices, collective)))
         if key not in self.works:
             pad = lambda sizes: list(sizes) + [0] * (3 - len(sizes))
             self.works[key] = self.add("WORK", len(global_size), registers, *pad(global_size), *pad(local_size),
                                        *pad(cluster), static_shared, dynamic_shared, local_bytes, occupancy,
-                                       LIMITERS.index(limiter), MEMORY.index(source), MEMORY.index(target), *devices)
+                                       LIMITERS.index(limiter), MEMORY.index(source), MEMORY.index(target), *devices, *collective)
         return self.works[key]
 
     def range(self, thread, name, begin, end=0, domain="", category="", payload=None, flags=0):

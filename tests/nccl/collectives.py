@@ -71,6 +71,24 @@ def lanes(m):
     return {lane["name"]: lane["count"] for lane in view(m, "lanes") if lane["name"].startswith("NCCL")}
 
 
+def communication(m, version):
+    """What the two ranks' communicator sends by its ring, what the four ranks' tree sends on average, and to or from whom: nobody recorded them."""
+    comm = view(m, "comm")
+    told = version >= 4  # how many ranks there are
+    sent = 12000 + 2000 + 300 + 2048 + 40 + 20 + (56 + 240 + 160) * 3 // 2 if told else 2048
+    expect("pairs", [(1, None, "collective", 12, sent), (None, 1, "collective", 1, 1024)],
+           [(p["from"], p["to"], p["kind"], p["operations"], p["bytes"]) for p in comm["pairs"] if p["kind"] == "collective"])
+    expect("exact", {False}, {p["exact"] for p in comm["pairs"] if p["kind"] == "collective"})
+    if version == 1:  # numbers that mean something else in each release
+        expect("algorithms", {(None, None, None)}, {(c["algorithm"], c["protocol"], c["channels"]) for c in comm["collectives"]})
+        return
+    how = {c["name"].split()[0]: (c["ranks"], c["algorithm"], c["protocol"], c["channels"], c["sent_bytes"]) for c in comm["collectives"]
+           if c["bytes"] in (2048, 12000, 2000)}
+    ranks = 2 if told else None
+    expect("how", {"AllReduce": (ranks, "RING", "SIMPLE", 8, 12000 if told else None), "AllGather": (ranks, "RING", "SIMPLE", 8, 2000 if told else None),
+                   "Send": (ranks, None, None, 8 if told else None, 2048)}, how)
+
+
 def record(options, mode, version, *more, env=None, library=None):
     """`library`: the calls come from a libnccl.so.2, "new" or "old"."""
     command = [options.program, mode, str(version)]
@@ -97,6 +115,7 @@ def each(options, version):
         expect("lanes", {ONE: 10, TWO: 3}, lanes(m))
     else:
         expect("lanes", {ONE.removesuffix(" of 2"): 10, TWO.removesuffix(" of 4"): 3}, lanes(m))
+    communication(m, version)
     frames = m.operations(FUNCTIONS)
     copied = {"copied [nccl: AllGather int8]": 1} if version == 6 else {}
     if version >= 5:

@@ -39,24 +39,24 @@ enum {
     API_TYPE = 40,
 };
 
-struct places { int name, hash, function, count, type; };
+struct places { int name, hash, function, count, type, peer /* or root */, channels, algorithm, protocol; };
 static const struct places coll_at[7] = {
     {0},
-    {24, 32, 48, 72, 84},
-    {24, 32, 48, 72, 88},
-    {24, 32, 48, 72, 88},
-    {0, 0, 32, 56, 72},
-    {0, 0, 32, 56, 72},
-    {0, 0, 32, 56, 72},
+    {24, 32, 48, 72, 84, 80, 0, 0, 0},
+    {24, 32, 48, 72, 88, 80, 104, 112, 120},
+    {24, 32, 48, 72, 88, 80, 96, 104, 112},
+    {0, 0, 32, 56, 72, 64, 80, 88, 96},
+    {0, 0, 32, 56, 72, 64, 80, 88, 96},
+    {0, 0, 32, 56, 72, 64, 80, 88, 96},
 };
 static const struct places p2p_at[7] = {
     {0},
-    {24, 32, 40, 64, 56},
-    {24, 32, 40, 64, 56},
-    {24, 32, 40, 64, 56},
-    {0, 0, 24, 48, 40},
-    {0, 0, 24, 48, 40},
-    {0, 0, 24, 48, 40},
+    {24, 32, 40, 64, 56, 72, 0, 0, 0},
+    {24, 32, 40, 64, 56, 72, 0, 0, 0},
+    {24, 32, 40, 64, 56, 72, 0, 0, 0},
+    {0, 0, 24, 48, 40, 56, 60, 0, 0},
+    {0, 0, 24, 48, 40, 56, 60, 0, 0},
+    {0, 0, 24, 48, 40, 56, 60, 0, 0},
 };
 
 static struct guest g;
@@ -220,6 +220,8 @@ NOINLINE static void append(struct comm *c, int type, const char *function, uint
     }
 }
 
+static struct comm two;
+
 static void task_event(struct task *t, const void *parent, void **handle)
 {
     const struct places *at = t->type == COLL ? &coll_at[version] : &p2p_at[version];
@@ -231,6 +233,14 @@ static void task_event(struct task *t, const void *parent, void **handle)
     put_text(&e, at->function, t->function);
     put_number(&e, at->count, t->count);
     put_text(&e, at->type, t->datatype);
+    const int peer = t->type == P2P ? 1 - t->comm->rank : (strcmp(t->function, "Broadcast") == 0 ? 1 : 0);
+    memcpy(e.bytes + at->peer, &peer, sizeof peer);
+    if (at->channels)
+        e.bytes[at->channels] = 8;
+    if (at->algorithm) {
+        put_pointer(&e, at->algorithm, t->comm == &two ? "TREE" : "RING");
+        put_pointer(&e, at->protocol, t->count > 500 ? "SIMPLE" : "LL");
+    }
     *handle = start(t->comm, &e);
 }
 

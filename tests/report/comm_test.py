@@ -279,6 +279,87 @@ class Kernels(Case):
         self.assertIn("Accesses of kernels have no times", self.ok("report", path, "comm", "--from", "1%").out)
 
 
+class Collectives(Case):
+    """What ranks of NCCL send, each recorded in a process of its own; the factors are those of nccl-tests' "bus bandwidth"."""
+
+    def rank(self, path, number, ranks, collectives, algorithm="RING", device=0, pid=None):
+        """`collectives`: (name, bytes, peer or root, or None)."""
+        pid = pid or 4711 + number
+        p = live.Process(f"node-{pid}-1", pid)
+        p.rank = (number + 1, number + 1, ranks)
+        gpus, thread = [p.device(f"GPU {i}", pci=(0x1A + number) << 8) for i in range(device + 1)], p.thread(pid)
+        lane = p.lane(2, device=gpus[device], name=f"NCCL world 0xabc rank {number} of {ranks}")
+        step, at = p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/train.py", 7))), p.start_ns + 10**6
+        for name, size, peer in collectives:
+            at += 10**5
+            told = (0, 0) if name in ("Send", "Recv") else (p.string(algorithm), p.string("SIMPLE"))
+            work = p.work(collective=(*told, 16, number, ranks, 0 if peer is None else peer + 1))
+            p.enqueue(thread, lane, "cuLaunchKernelEx", step, "collective", at, at + 10, at + 500, at + 1500, name=f"{name} float32", size=size, work=work)
+        p.write(path)
+
+    def sent(self, ranks, collectives, **more):
+        path = self.path("nccl.sonde")
+        shutil.rmtree(path, ignore_errors=True)
+        live.write_manifest(path, ["train.py"])
+        for number in range(ranks):
+            self.rank(path, number, ranks, collectives(number), **more)
+        value = self.json(path, "comm")
+        return path, value, {(row["from"], row["to"]): (row["operations"], row["bytes"], row["exact"]) for row in value["pairs"]}
+
+    def test_two(self):
+        """Each way what the algorithm sends there, whose device it is in the other process too."""
+        path, value, pairs = self.sent(2, lambda me: [
+            ("AllReduce", 1000, None), ("AllReduce", 1000, None), ("AllGather", 300, None), ("ReduceScatter", 70, None), ("Broadcast", 5000, 1),
+            ("Reduce", 20000, 0), ("Send", 9 + me, 1 - me), ("Recv", 10 - me, 1 - me)], device=1)
+        each = 2000 + 300 + 70
+        self.assertEqual(pairs, {("rank 0: 1", "rank 1: 1"): (5, each + 9, True), ("rank 1: 1", "rank 0: 1"): (7, each + 5000 + 20000 + 10, True)})
+        self.assertEqual({row["kind"] for name in ("pairs", "lines", "objects") for row in value[name]}, {"collective"})
+        self.assertEqual({(row["function"], row["file"], row["line"], row["kernel"]) for row in value["lines"]}, {("step", "/home/user/train.py", 7, None)})
+        asked = {(row["name"], row["process"]): (row["operations"], row["bytes"], row["sent_bytes"], row["ranks"], row["algorithm"], row["protocol"], row["channels"])
+                 for row in value["collectives"]}
+        self.assertEqual(asked["AllReduce float32", "node-4711-1"], (2, 2000, 2000, 2, "RING", "SIMPLE", 16))
+        self.assertEqual(asked["Broadcast float32", "node-4711-1"], (1, 5000, 0, 2, "RING", "SIMPLE", 16))
+        self.assertEqual(asked["Recv float32", "node-4712-1"], (1, 9, 0, 2, None, None, 16))
+        text = self.ok("report", path, "comm").out
+        self.assertRegex(text, r"(?m)^step\(\) train\.py:7 +rank 1: 1 → rank 0: 1 +7 +27\.4 kB")
+        self.assertRegex(text, r"(?m)^AllReduce float32 .* 2 +RING +SIMPLE +2 +2\.00 kB +2\.00 kB$")
+        self.assertIn("and 12 collectives of NCCL, in which ranks sent 29.8 kB", text)
+
+    def test_ring(self):
+        """Of more than two the neighbour is not known, and in a ring the bytes are."""
+        _, value, pairs = self.sent(4, lambda me: [("AllReduce", 4000, None), ("AllGather", 100, None), ("Send", 50, (me + 2) % 4)])
+        self.assertEqual({key: pairs[key] for key in pairs if key[1] is None}, {(f"rank {k}: 0", None): (2, 6000 + 300, True) for k in range(4)})
+        self.assertEqual({key: pairs[key] for key in pairs if key[1]}, {(f"rank {k}: 0", f"rank {(k + 2) % 4}: 0"): (1, 50, True) for k in range(4)})
+        self.assertEqual(value["unknown_bytes"], 4 * 6300)
+
+    def test_roughly(self):
+        """A tree's ends send less than its middle, and a broadcast's last rank nothing: a mean, and said to be one. Of NVLS nothing is known."""
+        for algorithm, name, expected in ("TREE", "AllReduce", 6000), ("RING", "Broadcast", 3000), ("NVLS", "AllReduce", 0):
+            path, value, pairs = self.sent(4, lambda me: [(name, 4000, 0 if name == "Broadcast" else None)], algorithm=algorithm)
+            self.assertEqual(pairs, {(f"rank {k}: 0", None): (1, expected, False) for k in range(4)})
+            self.assertEqual({row["sent_bytes"] for row in value["collectives"]}, {expected or None})
+            self.assertIn("sent about", self.ok("report", path, "comm").out)
+
+    def test_alone(self):
+        """The other rank was not recorded: what came from it counts here."""
+        path = self.path("alone.sonde")
+        live.write_manifest(path, ["train.py"])
+        self.rank(path, 1, 2, [("Send", 70, 0), ("Recv", 30, 0), ("AllReduce", 500, None)])
+        pairs = {(row["from"], row["to"]): (row["operations"], row["bytes"]) for row in self.json(path, "comm")["pairs"]}
+        self.assertEqual(pairs, {(0, None): (2, 570), (None, 0): (1, 30)})
+
+    def test_links(self):
+        """What a rank sends leaves its device, whoever it goes to."""
+        for ranks, received in (2, 1000), (4, 0):
+            path = self.path(f"links-{ranks}.sonde")
+            os.makedirs(path)
+            live.write_manifest(path, ["train.py"], nvlinks=[{"pci": "00000000:1A:00.0", "name": "A", "sent_bytes": 3000, "received_bytes": 3000}])
+            for number in range(ranks):
+                self.rank(path, number, ranks, [("AllReduce", 1000, None)])
+            rows = {row["link"]: row["bytes_attributed"] for row in self.json(path, "comm")["links"]}
+            self.assertEqual(rows, {"0, sent": 2000 * (ranks - 1) // ranks, "0, received": received})
+
+
 class Links(Case):
     def test_beside_what_is_attributed(self):
         """Two processes that use the same devices under other numbers, of which one is told by its address alone."""

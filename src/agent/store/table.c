@@ -413,6 +413,12 @@ uint32_t sonde_work_intern(const struct sonde_work *w)
         .target = w->target,
         .source_device = w->source_device,
         .target_device = w->target_device,
+        .algorithm = w->algorithm,
+        .protocol = w->protocol,
+        .channels = w->channels,
+        .rank = w->rank,
+        .ranks = w->ranks,
+        .peer = w->peer,
     };
     uint64_t key = work_key(&row), found;
     if (!sonde__agent_here())

@@ -44,8 +44,13 @@ struct nccl_p2p_v1 {
     void *buffer;
     uint8_t datatype;
     size_t count;
+    int peer;
 };
-/* v2 and v3 */
+struct nccl_how { /* the end of what COLL says */
+    uint8_t channels, warps;
+    const char *algorithm, *protocol;
+};
+/* v2; v3 lacks `traffic` */
 struct nccl_coll_v2 {
     const char *comm_name;
     uint64_t comm, sequence;
@@ -55,6 +60,13 @@ struct nccl_coll_v2 {
     size_t count;
     int root;
     const char *datatype;
+    union {
+        struct {
+            size_t traffic;
+            struct nccl_how how;
+        } v2;
+        struct nccl_how how_v3;
+    };
 };
 struct nccl_p2p_v2 {
     const char *comm_name;
@@ -63,6 +75,7 @@ struct nccl_p2p_v2 {
     void *buffer;
     const char *datatype;
     size_t count;
+    int peer;
 };
 /* v4 and later: the communicator is init's */
 struct nccl_coll_v4 { /* also a CE_COLL */
@@ -73,12 +86,15 @@ struct nccl_coll_v4 { /* also a CE_COLL */
     size_t count; /* of AllGather and Broadcast: bytes, and the data type is ncclInt8 */
     int root;
     const char *datatype;
+    struct nccl_how how; /* not of a CE_COLL */
 };
 struct nccl_p2p_v4 {
     const char *function;
     void *buffer;
     const char *datatype;
     size_t count;
+    int peer;
+    uint8_t channels;
 };
 /* v5 and later; P2P_API begins in the same way */
 struct nccl_api_v5 {

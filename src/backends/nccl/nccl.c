@@ -28,12 +28,19 @@
 /* Made by NCCL's init, gone with its finalize. Its calls come from one thread at a time. */
 struct communicator {
     uint32_t device;
+    uint32_t ranks; /* 0: not told */
     _Atomic uint32_t lane; /* 0 until the first operation */
     char label[128];
     /* what the program has asked of it in the group that is being gathered or launched */
     const void *group;
     const char *function, *datatype; /* texts of NCCL's; datatype NULL: several */
     uint64_t bytes;
+    /* how the last operation was carried out: texts of NCCL's, and their row */
+    struct how {
+        const char *algorithm, *protocol;
+        uint32_t channels, rank, peer;
+    } how;
+    uint32_t work;
 };
 
 static const char domain[] = "nccl";
@@ -96,7 +103,21 @@ static void submit_alone(const struct sonde_submit *submit)
     sonde_call_end(&call);
 }
 
-static void operation(struct communicator *c, const char *function, const char *datatype, uint64_t bytes)
+/* Of a communicator nearly all are carried out alike. */
+static uint32_t work_of(struct communicator *c, const struct how *how)
+{
+    struct sonde_work work = {.channels = how->channels, .rank = how->rank, .ranks = c->ranks, .peer = how->peer};
+    const struct how *last = &c->how;
+    if (c->work && last->algorithm == how->algorithm && last->protocol == how->protocol && last->channels == how->channels && last->rank == how->rank &&
+        last->peer == how->peer)
+        return c->work;
+    work.algorithm = how->algorithm ? sonde_string(how->algorithm, strnlen(how->algorithm, FUNCTION_MAX)) : 0;
+    work.protocol = how->protocol ? sonde_string(how->protocol, strnlen(how->protocol, FUNCTION_MAX)) : 0;
+    c->how = *how;
+    return c->work = sonde_work_intern(&work);
+}
+
+static void operation(struct communicator *c, const char *function, const char *datatype, uint64_t bytes, const struct how *how)
 {
     char name[NAME_MAX_BYTES];
     if (!c || !function || !sonde_recording() || !sonde_enter())
@@ -107,6 +128,7 @@ static void operation(struct communicator *c, const char *function, const char *
         .lane = lane_of(c),
         .bytes = bytes,
         .name = sonde_string(name, length),
+        .work = work_of(c, how),
     };
     if (submit.lane && sonde_submit_over(&submit) == SONDE_OVER_NO_CALL)
         submit_alone(&submit);
@@ -171,6 +193,7 @@ struct task { /* what COLL and P2P say, in each version */
     size_t count;
     uint64_t comm; /* before v4 */
     const char *comm_name;
+    struct how how;
 };
 
 static void label(struct communicator *c, const char *name, uint64_t id, int rank, int ranks)
@@ -181,13 +204,31 @@ static void label(struct communicator *c, const char *name, uint64_t id, int ran
         snprintf(c->label + n, sizeof c->label - (size_t)n, " of %d", ranks);
 }
 
-static void task_done(struct communicator *c, const struct task *t, int rank)
+/* Does it have a root, and one that is a rank's number? Others leave that field as it is. */
+static uint32_t root_of(const char *function, int root)
+{
+    const bool has = function && (strcmp(function, "Broadcast") == 0 || strcmp(function, "Reduce") == 0);
+    return has && root >= 0 ? (uint32_t)root + 1 : 0;
+}
+
+static uint32_t peer_of(int peer)
+{
+    return peer >= 0 ? (uint32_t)peer + 1 : 0;
+}
+
+static struct how how_of(const struct nccl_how *how, const char *function, int root)
+{
+    return (struct how){.algorithm = how->algorithm, .protocol = how->protocol, .channels = how->channels, .peer = root_of(function, root)};
+}
+
+static void task_done(struct communicator *c, struct task *t, int rank)
 {
     if (!c || !t->function || !t->datatype)
         return;
+    t->how.rank = rank >= 0 ? (uint32_t)rank : 0;
     if (!c->label[0])
         label(c, t->comm_name, t->comm, rank, 0);
-    operation(c, t->function, t->datatype, t->count * size_of(t->datatype));
+    operation(c, t->function, t->datatype, t->count * size_of(t->datatype), &t->how);
 }
 
 /* Without a handle for the group there would be no tasks. */
@@ -215,28 +256,39 @@ static int start_v1(void *context, void **handle, struct nccl_event *e)
         return 0;
     const struct nccl_coll_v1 *a = &e->coll_v1;
     const struct nccl_p2p_v1 *b = &e->p2p_v1;
-    const struct task task = {
+    struct task task = {
         .function = text_of(functions, sizeof functions / sizeof *functions, coll ? a->function : b->function),
         .datatype = text_of(types, sizeof types / sizeof *types, coll ? a->datatype : b->datatype),
         .count = coll ? a->count : b->count,
         .comm = a->comm,
         .comm_name = a->comm_name,
     };
+    task.how.peer = coll ? root_of(task.function, a->root) : peer_of(b->peer);
     task_done(context, &task, e->rank);
     return 0;
 }
 
-static int start_v2(void *context, void **handle, struct nccl_event *e)
+static int task_v2(void *context, void **handle, struct nccl_event *e, const struct nccl_how *how)
 {
     const uint8_t type = (uint8_t)e->type;
     const struct nccl_coll_v2 *a = &e->coll_v2;
     const struct nccl_p2p_v2 *b = &e->p2p_v2;
     *handle = group_handle(type);
     if (type == NCCL_EVENT_COLL)
-        task_done(context, &(struct task){a->function, a->datatype, a->count, a->comm, a->comm_name}, e->rank);
+        task_done(context, &(struct task){a->function, a->datatype, a->count, a->comm, a->comm_name, how_of(how, a->function, a->root)}, e->rank);
     else if (type == NCCL_EVENT_P2P)
-        task_done(context, &(struct task){b->function, b->datatype, b->count, b->comm, b->comm_name}, e->rank);
+        task_done(context, &(struct task){b->function, b->datatype, b->count, b->comm, b->comm_name, {.peer = peer_of(b->peer)}}, e->rank);
     return 0;
+}
+
+static int start_v2(void *context, void **handle, struct nccl_event *e)
+{
+    return task_v2(context, handle, e, &e->coll_v2.v2.how);
+}
+
+static int start_v3(void *context, void **handle, struct nccl_event *e)
+{
+    return task_v2(context, handle, e, &e->coll_v2.how_v3);
 }
 
 /* `asked`: the data type of the program's call, where NCCL says it. */
@@ -245,14 +297,16 @@ static void task_v4(void *context, const struct nccl_event *e, uint64_t type, co
     const struct nccl_coll_v4 *a = &e->coll_v4;
     const struct nccl_p2p_v4 *b = &e->p2p_v4;
     if (type == NCCL_EVENT_P2P) {
-        task_done(context, &(struct task){.function = b->function, .datatype = b->datatype, .count = b->count}, e->rank);
+        task_done(context, &(struct task){.function = b->function, .datatype = b->datatype, .count = b->count, .how = {.channels = b->channels, .peer = peer_of(b->peer)}},
+                  e->rank);
     } else if (a->datatype) {
         const uint64_t bytes = a->count * size_of(a->datatype);
         const char *datatype = asked ? asked : a->datatype;
         task_done(context,
                   &(struct task){.function = a->function,
                                  .datatype = datatype,
-                                 .count = (size_t)(bytes / size_of(datatype))},
+                                 .count = (size_t)(bytes / size_of(datatype)),
+                                 .how = how_of(&a->how, a->function, a->root)},
                   e->rank);
     }
 }
@@ -365,8 +419,10 @@ static int init_v4(void **context, int *events, const char *name, uint64_t comm,
     struct communicator *c = communicator_new(context, events, TASKS);
     (void)nodes;
     (void)logger;
-    if (c)
-        label(c, name, comm, rank, ranks);
+    if (!c)
+        return 0;
+    c->ranks = ranks > 0 ? (uint32_t)ranks : 0;
+    label(c, name, comm, rank, ranks);
     return 0;
 }
 
@@ -398,7 +454,7 @@ static int finalize(void *context)
     const struct nccl_profiler_##layout ncclProfiler_##version = {"Sonde", init, start, stop, record, finalize};
 TABLE(v1, v1, init_v1, start_v1)
 TABLE(v2, v1, init_v1, start_v2)
-TABLE(v3, v1, init_v1, start_v2)
+TABLE(v3, v1, init_v1, start_v3)
 TABLE(v4, v4, init_v4, start_v4)
 TABLE(v5, v5, init_v5, start_v5)
 TABLE(v6, v5, init_v6, start_v5)

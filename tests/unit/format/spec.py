@@ -16,7 +16,7 @@ def chunks(data):
     while at < len(data):
         magic, version, table, owner, count, first, tmin, tmax, raw, stored, columns, flags, row, _ = struct.unpack_from(
             "<IHHIIQQQIIHHIQ", data, at)
-        assert magic == 0x31434E53 and version == 5 and at % 8 == 0
+        assert magic == 0x31434E53 and version == 6 and at % 8 == 0
         payload = data[at + 64:at + 64 + stored]
         if flags & 2:
             payload = subprocess.run(["zstd", "-dcq"], input=payload, stdout=subprocess.PIPE, check=True).stdout

@@ -11,8 +11,8 @@ export type End = number | string | null;
 export interface Sums {
   from: End;
   to: End;
-  /** The last three are accesses of kernels. */
-  kind: "copy" | "migration" | "load" | "store" | "atomic";
+  /** load, store and atomic are accesses of kernels; collective: what a rank of NCCL's sends. */
+  kind: "copy" | "migration" | "load" | "store" | "atomic" | "collective";
   operations: number;
   bytes: number;
   exact: boolean;
@@ -110,22 +110,22 @@ export function measured(pair: Pair, by: Measure): number {
 }
 
 export function measuredText(pair: Pair, by: Measure): string {
-  return by === "bytes" ? bytesText(pair) : by === "operations" ? atLeast(formatCount(pair.operations), pair) : rateText(pair.bytes_per_s);
+  return by === "bytes" ? bytesText(pair) : by === "operations" ? operationsText(pair) : rateText(pair.bytes_per_s);
 }
 
-export function bytesText(row: { bytes: number; exact: boolean }): string {
-  return atLeast(formatBytes(row.bytes), row);
+/** At least so much where not all launches of a kernel were looked at; of collectives about so much. */
+export function bytesText(row: { bytes: number; exact: boolean; kind: string }): string {
+  return (row.exact ? "" : row.kind === "collective" ? "≈ " : "≥ ") + formatBytes(row.bytes);
 }
 
-/** Where not all launches of a kernel were looked at. */
-function atLeast(text: string, { exact }: { exact: boolean }): string {
-  return exact ? text : `≥ ${text}`;
+function operationsText(row: Sums): string {
+  return (row.exact || row.kind === "collective" ? "" : "≥ ") + formatCount(row.operations);
 }
 
 /** What a pair is, in words. */
 export function pairText(pair: Pair): string {
   const rate = pair.bytes_per_s === null ? "" : `, ${rateText(pair.bytes_per_s)}`;
-  return `${pair.from_name} to ${pair.to_name}: ${bytesText(pair)} in ${atLeast(formatCount(pair.operations), pair)} operations${rate}`;
+  return `${pair.from_name} to ${pair.to_name}: ${bytesText(pair)} in ${operationsText(pair)} operations${rate}`;
 }
 
 /* ---- what is chosen, as addresses hold it ------------------------------------------------------------ */

@@ -29,6 +29,9 @@ struct sums {
     SONDE_VECTOR(struct flow) flows;
     size_t last;              /* the flow that was added to last: copies come in rows */
     uint32_t index;           /* of the process that is being read */
+    struct sonde_map ranks;       /* hash of process, communicator's lane and rank -> whose device that is, 1 << 63 | process << 32 | device */
+    struct sonde_map collectives; /* hash of process, lane, name and how -> index in out's */
+    struct sonde_comm *out;
 };
 
 /* ---- flows -------------------------------------------------------------------------------- */
@@ -57,6 +60,7 @@ static uint64_t key_of(const struct flow *f)
 {
     uint64_t key = sonde_hash_mix((uint64_t)f->pair.process << 32 | f->pair.kind, (uint64_t)f->pair.from.where << 32 | f->pair.from.device);
     key = sonde_hash_mix(key, (uint64_t)f->pair.to.where << 32 | f->pair.to.device);
+    key = sonde_hash_mix(key, (uint64_t)f->pair.from.other << 32 | f->pair.to.other);
     key = sonde_hash_mix(key, (uint64_t)f->leaf << 32 | f->object_node);
     key = sonde_hash_mix(key, (uint64_t)f->object_kind << 32 | f->owner.where);
     return sonde_hash_mix(key, (uint64_t)f->owner.device << 32 | f->line); /* of two files the second is behind the first */
@@ -82,13 +86,18 @@ static int add_flow(struct sums *s, struct flow *more)
 
 /* ---- an operation ---------------------------------------------------------------------------- */
 
+static struct sonde_comm_end end_at(uint32_t where, uint32_t device)
+{
+    return (struct sonde_comm_end){.where = where, .device = device};
+}
+
 /* Whose memory an object is: of shared memory nobody's. */
 static struct sonde_comm_end owner_of(const struct sonde_row_object *o)
 {
     switch (sonde_object_kind_class(o->kind)) {
     case SONDE_MEMORY_ON_HOST: return (struct sonde_comm_end){.where = SONDE_COMM_HOST};
     case SONDE_MEMORY_OF_OTHERS:
-    case SONDE_MEMORY_ON_DEVICE: return (struct sonde_comm_end){o->device ? SONDE_COMM_DEVICE : SONDE_COMM_UNKNOWN, o->device};
+    case SONDE_MEMORY_ON_DEVICE: return end_at(o->device ? SONDE_COMM_DEVICE : SONDE_COMM_UNKNOWN, o->device);
     default: return (struct sonde_comm_end){0};
     }
 }
@@ -123,17 +132,80 @@ static bool is_asked_for(const struct sums *s, uint64_t at_ns)
     return at_ns >= c->from_ns && (!c->to_ns || at_ns < c->to_ns);
 }
 
+/* ---- collectives ------------------------------------------------------------------------------ */
+
+/* A string of its process. */
+static uint32_t name_of(const struct sonde_process *p, uint32_t node)
+{
+    const struct sonde_row_node *row = sonde_process_node(p, node, NULL);
+    return row && row->frame < p->frame_count ? p->frames[row->frame].name : 0;
+}
+
+/* Whose device a rank is, asked once. */
+static struct sonde_comm_end rank_at(struct sums *s, uint32_t lane, uint32_t rank)
+{
+    const uint64_t key = sonde_hash_mix((uint64_t)s->index << 32 | lane, rank);
+    uint64_t found;
+    if (!sonde_map_get(&s->ranks, key, &found)) {
+        const struct sonde_comm_end end = sonde__comm_rank(s->m, s->index, lane, rank);
+        found = end.where ? 1ull << 63 | (uint64_t)end.other << 32 | end.device : 0;
+        sonde_map_put(&s->ranks, key, found); /* else it is looked for again */
+    }
+    return found ? (struct sonde_comm_end){.where = SONDE_COMM_DEVICE, .device = (uint32_t)found, .other = (uint32_t)(found >> 32) & 0x7fffffffu}
+                 : (struct sonde_comm_end){0};
+}
+
+static int add_asked(struct sums *s, const struct sonde_row_op *op, uint32_t lane, const struct sonde_comm_sum *asked, const struct sonde_comm_sent *sent)
+{
+    const struct sonde_process *p = &s->m->processes[s->index];
+    const uint32_t name = name_of(p, op->node);
+    const uint64_t key = sonde_hash_mix((uint64_t)s->index << 32 | lane, (uint64_t)op->work << 32 | name);
+    const struct sonde_comm_collective one = {.process = s->index, .lane = lane, .name = sonde_process_string(p, name), .work = op->work, .sent_known = true};
+    uint64_t at = s->out->collectives.count;
+    if (!sonde_map_get(&s->collectives, key, &at) &&
+        (sonde_map_put(&s->collectives, key, at) || sonde_vector_push(&s->out->collectives, one)))
+        return SONDE_ENOMEM;
+    struct sonde_comm_collective *c = &s->out->collectives.items[at];
+    add(&c->asked, asked);
+    c->sent += sent->receives ? 0 : sent->bytes;
+    c->sent_known &= sent->known;
+    return 0;
+}
+
+/* What a rank sends counts where it is sent; what it receives only where the sender was not recorded. */
+static int add_collective(struct sums *s, const struct sonde_row_op *op, uint32_t lane, const struct sonde_comm_sum *asked)
+{
+    const struct sonde_process *p = &s->m->processes[s->index];
+    const struct sonde_row_work *how = op->work && op->work < p->work_count ? &p->works[op->work] : NULL;
+    const char *name = sonde_process_string(p, name_of(p, op->node));
+    const struct sonde_comm_sent sent = sonde_comm_sent(name, op->bytes, sonde_process_string(p, how ? how->algorithm : 0), how);
+    const struct sonde_comm_end here = end_at(SONDE_COMM_DEVICE, lane < p->lane_count ? p->lanes[lane].device : 0);
+    const struct sonde_comm_end there = sent.to ? rank_at(s, lane, sent.to - 1) : (struct sonde_comm_end){0};
+    struct flow f = {
+        .pair = {.process = s->index, .from = sent.receives ? there : here, .to = sent.receives ? here : there, .kind = SONDE_COMM_COLLECTIVE},
+        .leaf = sonde_profile_locate(s->profile, s->index, op->node),
+        .sum = *asked,
+    };
+    const int rc = add_asked(s, op, lane, asked, &sent);
+    f.sum.bytes = sent.bytes;
+    s->out->roughly |= !sent.exact;
+    return rc || (sent.known && (!sent.bytes || (sent.receives && there.where))) ? rc : add_flow(s, &f);
+}
+
 static int add_op(void *user, uint32_t lane, const void *stored)
 {
     struct sums *s = user;
     const struct sonde_row_op *op = stored;
     const bool timed = sonde_op_has_times(op->flags, op->start_ns, op->end_ns);
+    const struct sonde_comm_sum sum = {1, op->bytes, timed, timed ? op->end_ns - op->start_ns : 0};
     struct flow f = {0};
+    if (op->kind == SONDE_OP_COLLECTIVE)
+        return is_asked_for(s, timed ? op->start_ns : op->enter_ns) ? add_collective(s, op, lane, &sum) : 0;
     if (!set_pair(s, &f, op->kind, op->work, lane) || !is_asked_for(s, timed ? op->start_ns : op->enter_ns))
         return 0;
     f.leaf = sonde_profile_locate(s->profile, s->index, op->node);
     set_object(s, &f, op->object);
-    f.sum = (struct sonde_comm_sum){1, op->bytes, timed, timed ? op->end_ns - op->start_ns : 0};
+    f.sum = sum;
     return add_flow(s, &f);
 }
 
@@ -143,7 +215,7 @@ static struct sonde_comm_end end_on(uint32_t device)
 {
     if (device == SONDE_REMOTE_OTHERS)
         return (struct sonde_comm_end){0};
-    return (struct sonde_comm_end){device ? SONDE_COMM_DEVICE : SONDE_COMM_HOST, device};
+    return end_at(device ? SONDE_COMM_DEVICE : SONDE_COMM_HOST, device);
 }
 
 static int add_access(struct sums *s, const struct sonde_row_remote *row)
@@ -257,7 +329,8 @@ static int compare(uint64_t a, uint64_t b)
 
 static int compare_ends(struct sonde_comm_end a, struct sonde_comm_end b)
 {
-    const int by = compare(a.where, b.where);
+    int by = compare(a.where, b.where);
+    by = by ? by : compare(a.other, b.other);
     return by ? by : compare(a.device, b.device);
 }
 
@@ -389,10 +462,21 @@ static bool is_whole(const struct sonde_comm *c, const char *kernel)
     return true;
 }
 
+static int by_sent(const void *left, const void *right)
+{
+    const struct sonde_comm_collective *a = left, *b = right;
+    int by = compare(b->sent, a->sent);
+    by = by ? by : compare(b->asked.bytes, a->asked.bytes);
+    by = by ? by : strcmp(a->name, b->name);
+    by = by ? by : compare(a->process, b->process);
+    by = by ? by : compare(a->lane, b->lane);
+    return by ? by : compare(a->work, b->work);
+}
+
 static struct sonde_comm_line line_of(const struct sums *s, const struct sonde_comm *c, const struct flow *f)
 {
     const char *kernel = sonde_comm_is_of_kernel(f->pair.kind) ? s->profile->nodes.items[f->leaf].name : NULL;
-    return (struct sonde_comm_line){.pair = f->pair, .node = f->place, .kernel = kernel, .file = f->file, .line = f->line, .exact = is_whole(c, kernel), .sum = f->sum};
+    return (struct sonde_comm_line){.pair = f->pair, .node = f->place, .kernel = kernel, .file = f->file, .line = f->line, .exact = f->pair.kind == SONDE_COMM_COLLECTIVE ? !c->roughly : is_whole(c, kernel), .sum = f->sum};
 }
 
 static int sum_lines(const struct sums *s, struct sonde_comm *out)
@@ -466,7 +550,7 @@ static int read_process(struct sums *s, struct sonde_comm *out)
 int sonde_comm_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde_comm_config *config,
                        struct sonde_comm *out)
 {
-    struct sums s = {.m = m, .profile = profile, .config = config};
+    struct sums s = {.m = m, .profile = profile, .config = config, .out = out};
     int rc = sonde_object_model_build(m, profile, &s.model);
     for (; s.index < m->process_count && !rc; s.index++)
         rc = read_process(&s, out);
@@ -478,6 +562,10 @@ int sonde_comm_compute(const struct sonde_measurement *m, const struct sonde_pro
         sum_all(&s, out);
     if (out->coverage.count)
         qsort(out->coverage.items, out->coverage.count, sizeof *out->coverage.items, by_launches);
+    if (out->collectives.count)
+        qsort(out->collectives.items, out->collectives.count, sizeof *out->collectives.items, by_sent);
+    sonde_map_fini(&s.ranks);
+    sonde_map_fini(&s.collectives);
     sonde_vector_fini(&s.flows);
     sonde_map_fini(&s.by_key);
     sonde_object_model_fini(&s.model);
@@ -491,11 +579,12 @@ void sonde_comm_fini(struct sonde_comm *comm)
     sonde_vector_fini(&comm->lines);
     sonde_vector_fini(&comm->objects);
     sonde_vector_fini(&comm->coverage);
+    sonde_vector_fini(&comm->collectives);
     sonde_vector_fini(&comm->links);
 }
 
 const char *sonde_comm_kind_name(uint32_t kind)
 {
-    static const char *const names[] = {"copy", "migration", "load", "store", "atomic"};
+    static const char *const names[] = {"copy", "migration", "load", "store", "atomic", "collective"};
     return kind < sizeof names / sizeof *names ? names[kind] : "unknown";
 }

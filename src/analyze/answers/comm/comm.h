@@ -26,6 +26,7 @@ enum sonde_comm_where {
 struct sonde_comm_end {
     uint32_t where;  /* enum sonde_comm_where */
     uint32_t device; /* of its process; else 0 */
+    uint32_t other;  /* a device of another process than the pair's: that one, from 1; else 0 */
 };
 
 enum sonde_comm_kind {
@@ -34,11 +35,12 @@ enum sonde_comm_kind {
     SONDE_COMM_LOAD,      /* of a kernel's threads, from memory that is not their device's */
     SONDE_COMM_STORE,
     SONDE_COMM_ATOMIC,    /* from the device that asks for it: its bytes count once */
+    SONDE_COMM_COLLECTIVE, /* of NCCL: what a rank sends, by its algorithm */
 };
 const char *sonde_comm_kind_name(uint32_t kind);
 static inline bool sonde_comm_is_of_kernel(uint32_t kind)
 {
-    return kind >= SONDE_COMM_LOAD;
+    return kind >= SONDE_COMM_LOAD && kind <= SONDE_COMM_ATOMIC;
 }
 
 struct sonde_comm_pair { /* one way, in one process */
@@ -46,6 +48,11 @@ struct sonde_comm_pair { /* one way, in one process */
     struct sonde_comm_end from, to;
     uint32_t kind;       /* enum sonde_comm_kind */
 };
+/* Whose device an end of the pair is. */
+static inline uint32_t sonde_comm_process(const struct sonde_comm_pair *pair, struct sonde_comm_end end)
+{
+    return end.other ? end.other - 1 : pair->process;
+}
 
 struct sonde_comm_sum {
     uint64_t operations, bytes; /* of a kernel: accesses of single threads */
@@ -77,6 +84,16 @@ struct sonde_comm_object { /* objects of one kind that one place allocated, in o
     struct sonde_comm_sum sum;
 };
 
+/* What one rank asked of one communicator, and how NCCL carried it out. */
+struct sonde_comm_collective {
+    uint32_t process, lane; /* the communicator's */
+    const char *name;       /* "AllReduce float32" */
+    uint32_t work;          /* row of how: algorithm, protocol, channels, ranks; 0 none */
+    struct sonde_comm_sum asked; /* bytes as the program counts them */
+    uint64_t sent;          /* bytes that left this rank's device */
+    bool sent_known;        /* for all of them */
+};
+
 struct sonde_comm_way { /* one pair */
     struct sonde_comm_pair pair;
     struct sonde_comm_sum sum;
@@ -100,7 +117,9 @@ struct sonde_comm { /* ready when zeroed; each list adds up to `all`, most bytes
     SONDE_VECTOR(struct sonde_comm_object) objects;
     SONDE_VECTOR(struct sonde_comm_link) links;        /* as the driver numbers devices; of the whole run */
     SONDE_VECTOR(struct sonde_comm_coverage) coverage; /* by launches, most first */
+    SONDE_VECTOR(struct sonde_comm_collective) collectives; /* most bytes sent first */
     bool partial;                       /* of some kernels not all launches: then their kinds' sums are the least that there was */
+    bool roughly;                       /* of some collectives it is not known exactly what a rank sends */
     bool kernels;                       /* accesses of kernels were counted: of the whole run, so none of a part of it */
     uint32_t untraced;                  /* processes of which the profile alone is known */
 };
@@ -119,6 +138,18 @@ void sonde_comm_fini(struct sonde_comm *comm);
 
 /* Between the files of this folder: fills comm->links from the manifest and the pairs. 0 or SONDE_ENOMEM. */
 int sonde__comm_links(const struct sonde_measurement *m, struct sonde_comm *comm);
+
+/* What a rank sends in a collective (collective.c). */
+struct sonde_comm_sent {
+    uint64_t bytes;
+    uint32_t to;  /* rank, from 1; 0: several, or not known which */
+    bool known;   /* else `bytes` is 0 */
+    bool exact;   /* else the mean of all ranks */
+    bool receives; /* a Recv: its bytes are what comes from rank `to` */
+};
+struct sonde_comm_sent sonde_comm_sent(const char *name, uint64_t bytes, const char *algorithm, const struct sonde_row_work *how);
+/* Between the files of this folder: the device of a rank of the communicator whose lane this is; unknown where nobody recorded it. */
+struct sonde_comm_end sonde__comm_rank(const struct sonde_measurement *m, uint32_t process, uint32_t lane, uint32_t rank);
 
 /* The ends of an operation of `kind` on a queue of `device`, by what the runtime said of it (`work`; NULL: nothing).
  * False: it moves nothing from here to there. */

@@ -77,5 +77,5 @@ bool sonde_comm_ends(uint32_t kind, const struct sonde_row_work *work, uint32_t 
 
 bool sonde_comm_end_equal(struct sonde_comm_end a, struct sonde_comm_end b)
 {
-    return a.where == b.where && a.device == b.device;
+    return a.where == b.where && a.device == b.device && a.other == b.other;
 }

@@ -18,14 +18,15 @@ static bool is_there(const struct sonde_measurement *m, uint32_t process, struct
     return end.where == SONDE_COMM_DEVICE && end.device < p->device_count && p->devices[end.device].pci == pci;
 }
 
-/* Between two devices, of which this is the one that sends, or receives. */
+/* Between two devices, of which this is the one that sends, or receives. What a rank sends in a collective goes to others, whoever they are. */
 static uint64_t known(const struct sonde_measurement *m, const struct sonde_comm *c, uint32_t pci, bool sends)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < c->pairs.count && pci; i++) {
         const struct sonde_comm_pair *p = &c->pairs.items[i].pair;
         const struct sonde_comm_end here = sends ? p->from : p->to, there = sends ? p->to : p->from;
-        if (is_there(m, p->process, here, pci) && there.where == SONDE_COMM_DEVICE && !is_there(m, p->process, there, pci))
+        const bool leaves = there.where == SONDE_COMM_DEVICE || (sends && p->kind == SONDE_COMM_COLLECTIVE);
+        if (is_there(m, sonde_comm_process(p, here), here, pci) && leaves && !is_there(m, sonde_comm_process(p, there), there, pci))
             bytes += c->pairs.items[i].sum.bytes;
     }
     return bytes;

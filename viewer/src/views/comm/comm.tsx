@@ -2,7 +2,7 @@
  * that is chosen leaves its own in lists of objects and lines. */
 import type { ComponentChildren } from "preact";
 import { rangeOf } from "../../model/address.js";
-import { isOfKernel, wayKey, type Comm } from "../../model/comm.js";
+import { isOfKernel, wayKey, type Comm, type Pair } from "../../model/comm.js";
 import { request } from "../../model/requests.js";
 import { formatBytes, formatCount, formatTime } from "../../model/units.js";
 import { useLoaded, useShared } from "../context.js";
@@ -38,7 +38,8 @@ export function CommPage() {
 /** All of it, and what of it has no place, or is not known. */
 function Head({ comm }: { comm: Comm }) {
   const { address, go } = useShared(), range = rangeOf(address);
-  const kernels = comm.pairs.some(isOfKernel), what = kernels ? "copies, migrations and accesses of kernels’ threads" : "copies and migrations";
+  const kernels = comm.pairs.some(isOfKernel), nccl = comm.pairs.some((pair) => pair.kind === "collective"), rough = (pair: Pair) => pair.kind === "collective" && !pair.exact;
+  const what = ["copies", "migrations", ...(kernels ? ["accesses of kernels’ threads"] : []), ...(nccl ? ["collectives of NCCL"] : [])].join(", ").replace(/, ([^,]*)$/, " and $1");
   return (
     <>
       <p>
@@ -52,7 +53,8 @@ function Head({ comm }: { comm: Comm }) {
         </p>
       )}
       {range && comm.coverage.length > 0 && <p class="source-note">Accesses of kernels have no times: of a part of the run they are left out.</p>}
-      {!range && comm.pairs.some((pair) => !pair.exact) && <p class="source-note">Not all launches of kernels were looked at: of those that were not, accesses are missing (≥).</p>}
+      {comm.pairs.some(rough) && <p class="source-note">Of some collectives it is not known exactly what each rank sent: their bytes are the mean of all ranks, or not known.</p>}
+      {!range && comm.pairs.some((pair) => !pair.exact && !rough(pair)) && <p class="source-note">Not all launches of kernels were looked at: of those that were not, accesses are missing (≥).</p>}
       {comm.untraced > 0 && <p class="source-note">Recorded with --profile: data objects are unknown, and so are ends of copies that differ within a call path.</p>}
     </>
   );
