@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+import torch_nccl as nccl
 from cases import check_ranks, coverage_of, equal
 from harness import HERE, Broken, Skipped, describe, environment, marked_line, tail
 
@@ -190,6 +191,24 @@ def check_nccl(m):
     yield from check_ranks(m)
 
 
+def check_nccl_bytes(m):
+    """What each rank sends the other, and what NVLink's counters saw beside it, where the driver tells, with little else."""
+    comm, both = m.view("comm"), (nccl.REDUCED + nccl.GATHERED + nccl.SCATTERED) * 4 * nccl.PART + nccl.SMALL * 4096
+    sent = {(re.sub(":.*", "", p["from"] or ""), re.sub(":.*", "", p["to"] or "")): (p["bytes"], p["exact"]) for p in comm["pairs"] if p["kind"] == "collective"}
+    yield equal("bytes from rank to rank", sent, {("rank 0", "rank 1"): (both + nccl.SENT * 4 * nccl.PART, True),
+                                                  ("rank 1", "rank 0"): (both + (nccl.BROADCAST + nccl.TO_FIRST) * 4 * nccl.PART, True)})
+    asked = collections.Counter()
+    for row in comm["collectives"]:
+        asked[row["name"].split()[0]] += row["operations"]
+    yield equal("operations", dict(asked), {"AllReduce": 2 * (nccl.REDUCED + nccl.SMALL), "AllGather": 2 * nccl.GATHERED, "ReduceScatter": 2 * nccl.SCATTERED,
+                                            "Broadcast": 2 * nccl.BROADCAST, "Reduce": 2 * nccl.TO_FIRST, "Send": nccl.SENT, "Recv": nccl.SENT})
+    how = {(row["algorithm"], row["protocol"]) for row in comm["collectives"] if row["name"].startswith("AllReduce")}
+    yield "algorithm and protocol of the all-reduces", all(a in ("RING", "TREE") and p in ("SIMPLE", "LL", "LL128") for a, p in how), str(how)
+    for link in comm["links"]:
+        ratio = link["bytes_counted"] / max(1, link["bytes_attributed"])
+        yield f"NVLink of device {link['link']}: counted {link['bytes_counted']}, attributed {link['bytes_attributed']}", 1 <= ratio < 1.001, f"{ratio:.5f}"
+
+
 def check_nccl_graph(m):
     """What is captured happens when it is replayed: kernels, in the range of the capture, and no collective."""
     yield equal("kernels of two ranks", nccl_kernels(m), {"AllReduce": 2 + 2 * 7})
@@ -311,6 +330,7 @@ CASES = [
     TorchCase("torch-nccl", script="torch_nccl.py", checks=[check_nccl], gpus=2),
     TorchCase("torchrun", script="torch_nccl.py", checks=[check_nccl], gpus=2,
               launcher=["torchrun", "--standalone", "--nproc-per-node=2", "--no-python"]),
+    TorchCase("torch-nccl-bytes", script="torch_nccl.py", checks=[check_nccl_bytes], gpus=2, env={"SONDE_TEST_NCCL": "bytes"}, options=["--comm"]),
     TorchCase("torch-nccl-graph", script="torch_nccl.py", checks=[check_nccl_graph], gpus=2, env={"SONDE_TEST_NCCL": "graph"}),
     TorchCase("torch-mpi", script="mpi_rank.py", checks=[check_mpi], module="mpi4py",
               launcher=["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"]),

@@ -1,6 +1,6 @@
 """Two ranks, one GPU each: collectives and pairs, counted in torch_cases.py. Started as torchrun would, by this same script.
 
-With SONDE_TEST_NCCL=graph: one all-reduce, captured and replayed.
+With SONDE_TEST_NCCL=graph: one all-reduce, captured and replayed. With SONDE_TEST_NCCL=bytes: each collective, large, so that NVLink's counters have little else.
 """
 import os
 import socket
@@ -8,6 +8,8 @@ import subprocess
 import sys
 
 ROUNDS, GATHERS, SENDS, EXCHANGES, REPLAYS = 20, 10, 5, 3, 7
+PART = 16 << 20  # elements of 4 bytes
+REDUCED, GATHERED, SCATTERED, BROADCAST, TO_FIRST, SENT, SMALL = 10, 4, 4, 3, 2, 2, 50  # how often
 
 
 def collectives(torch, dist, me):
@@ -51,6 +53,28 @@ def graph(torch, dist, me):
     del captured
 
 
+def large(torch, dist, me):
+    part, whole = torch.ones(PART, device="cuda"), torch.ones(2 * PART, device="cuda")
+    for _ in range(REDUCED):
+        dist.all_reduce(part.fill_(1.0))
+    for _ in range(GATHERED):
+        dist.all_gather_into_tensor(whole, part)
+    for _ in range(SCATTERED):
+        dist.reduce_scatter_tensor(part, whole)
+    for _ in range(BROADCAST):
+        dist.broadcast(part.fill_(me), 1)
+    assert part.eq(1).all().item()
+    for _ in range(TO_FIRST):
+        dist.reduce(part, 0)
+    for _ in range(SENT):
+        dist.recv(part, 0) if me else dist.send(part, 1)
+    few = torch.ones(1024, device="cuda")
+    for _ in range(SMALL):
+        dist.all_reduce(few.fill_(1.0))
+    torch.cuda.synchronize()
+    assert few.eq(2).all().item()
+
+
 def rank():
     import torch
     import torch.distributed as dist
@@ -59,6 +83,8 @@ def rank():
     dist.init_process_group("nccl")
     if os.environ.get("SONDE_TEST_NCCL") == "graph":
         graph(torch, dist, me)
+    elif os.environ.get("SONDE_TEST_NCCL") == "bytes":
+        large(torch, dist, me)
     else:
         collectives(torch, dist, me)
         pairs(torch, dist, me)

@@ -282,7 +282,7 @@ class Kernels(Case):
 class Collectives(Case):
     """What ranks of NCCL send, each recorded in a process of its own; the factors are those of nccl-tests' "bus bandwidth"."""
 
-    def rank(self, path, number, ranks, collectives, algorithm="RING", device=0, pid=None):
+    def rank(self, path, number, ranks, collectives, algorithm="RING", device=0, pid=None, protocol="SIMPLE"):
         """`collectives`: (name, bytes, peer or root, or None)."""
         pid = pid or 4711 + number
         p = live.Process(f"node-{pid}-1", pid)
@@ -292,7 +292,7 @@ class Collectives(Case):
         step, at = p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/train.py", 7))), p.start_ns + 10**6
         for name, size, peer in collectives:
             at += 10**5
-            told = (0, 0) if name in ("Send", "Recv") else (p.string(algorithm), p.string("SIMPLE"))
+            told = (0, 0) if name in ("Send", "Recv") else (p.string(algorithm), p.string(protocol))
             work = p.work(collective=(*told, 16, number, ranks, 0 if peer is None else peer + 1))
             p.enqueue(thread, lane, "cuLaunchKernelEx", step, "collective", at, at + 10, at + 500, at + 1500, name=f"{name} float32", size=size, work=work)
         p.write(path)
@@ -349,15 +349,15 @@ class Collectives(Case):
         self.assertEqual(pairs, {(0, None): (2, 570), (None, 0): (1, 30)})
 
     def test_links(self):
-        """What a rank sends leaves its device, whoever it goes to."""
-        for ranks, received in (2, 1000), (4, 0):
-            path = self.path(f"links-{ranks}.sonde")
+        """What a rank sends leaves its device, whoever it goes to, and a link carries the protocol's flags with it."""
+        for ranks, received, protocol, part in (2, 1000, "SIMPLE", 1), (4, 0, "SIMPLE", 1), (2, 2000, "LL", 2), (2, 1066, "LL128", 1.066):
+            path = self.path(f"links-{ranks}-{protocol}.sonde")
             os.makedirs(path)
             live.write_manifest(path, ["train.py"], nvlinks=[{"pci": "00000000:1A:00.0", "name": "A", "sent_bytes": 3000, "received_bytes": 3000}])
             for number in range(ranks):
-                self.rank(path, number, ranks, [("AllReduce", 1000, None)])
+                self.rank(path, number, ranks, [("AllReduce", 1000, None)], protocol=protocol)
             rows = {row["link"]: row["bytes_attributed"] for row in self.json(path, "comm")["links"]}
-            self.assertEqual(rows, {"0, sent": 2000 * (ranks - 1) // ranks, "0, received": received})
+            self.assertEqual(rows, {"0, sent": 2000 * (ranks - 1) // ranks * part, "0, received": received})
 
 
 class Links(Case):

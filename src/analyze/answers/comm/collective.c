@@ -5,7 +5,8 @@
  * n as much (NCCL's own "bus bandwidth": doc/PERFORMANCE.md of nccl-tests has the same factors). Of a tree that is the mean of its ranks; NCCL has two trees,
  * mirrored, so that of two ranks each sends N. In which order the ranks of a ring stand NCCL does not say: of two there is one.
  *
- * What its kernels send besides is not counted: flags (the protocol LL has as many bytes of them as of data, LL128 8 of 128).
+ * Two protocols send flags with the data: LL 4 bytes with each 4, LL128 8 with each 120 (NCCL, src/include/device.h). They are no bytes of the
+ * program's, but a link carries them.
  */
 #include "comm.h"
 
@@ -61,16 +62,24 @@ static struct sonde_comm_sent of_many(enum share share, uint64_t bytes, const st
     return sent;
 }
 
-struct sonde_comm_sent sonde_comm_sent(const char *name, uint64_t bytes, const char *algorithm, const struct sonde_row_work *how)
+static uint64_t flags_of(const char *protocol, uint64_t bytes)
+{
+    return strcmp(protocol, "LL") == 0 ? bytes : (strcmp(protocol, "LL128") == 0 ? bytes / 15 : 0);
+}
+
+struct sonde_comm_sent sonde_comm_sent(const char *name, uint64_t bytes, const char *algorithm, const char *protocol, const struct sonde_row_work *how)
 {
     enum share share;
+    struct sonde_comm_sent sent;
     if (is_called(name, "Send") || is_called(name, "Recv"))
         return (struct sonde_comm_sent){.bytes = bytes, .to = how ? how->peer : 0, .known = true, .exact = true, .receives = *name == 'R'};
     /* CollNet and NVLS add up in the network: who sends what there is not as here. */
     const bool ring = strcmp(algorithm, "RING") == 0 || strcmp(algorithm, "PAT") == 0, tree = strcmp(algorithm, "TREE") == 0;
     if (!how || how->ranks < 2 || !(ring || tree) || !share_of(name, &share))
         return (struct sonde_comm_sent){0};
-    return how->ranks == 2 ? of_two(share, bytes, how) : of_many(share, bytes, how, ring);
+    sent = how->ranks == 2 ? of_two(share, bytes, how) : of_many(share, bytes, how, ring);
+    sent.flags = flags_of(protocol, sent.bytes);
+    return sent;
 }
 
 /* ---- whose device a rank is ------------------------------------------------------------ */

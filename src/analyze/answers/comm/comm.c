@@ -54,6 +54,7 @@ static void add(struct sonde_comm_sum *sum, const struct sonde_comm_sum *more)
     sum->bytes += more->bytes;
     sum->timed += more->timed;
     sum->ns += more->ns;
+    sum->flags += more->flags;
 }
 
 static uint64_t key_of(const struct flow *f)
@@ -178,7 +179,8 @@ static int add_collective(struct sums *s, const struct sonde_row_op *op, uint32_
     const struct sonde_process *p = &s->m->processes[s->index];
     const struct sonde_row_work *how = op->work && op->work < p->work_count ? &p->works[op->work] : NULL;
     const char *name = sonde_process_string(p, name_of(p, op->node));
-    const struct sonde_comm_sent sent = sonde_comm_sent(name, op->bytes, sonde_process_string(p, how ? how->algorithm : 0), how);
+    const struct sonde_comm_sent sent = sonde_comm_sent(name, op->bytes, sonde_process_string(p, how ? how->algorithm : 0),
+                                                        sonde_process_string(p, how ? how->protocol : 0), how);
     const struct sonde_comm_end here = end_at(SONDE_COMM_DEVICE, lane < p->lane_count ? p->lanes[lane].device : 0);
     const struct sonde_comm_end there = sent.to ? rank_at(s, lane, sent.to - 1) : (struct sonde_comm_end){0};
     struct flow f = {
@@ -188,6 +190,7 @@ static int add_collective(struct sums *s, const struct sonde_row_op *op, uint32_
     };
     const int rc = add_asked(s, op, lane, asked, &sent);
     f.sum.bytes = sent.bytes;
+    f.sum.flags = sent.flags;
     s->out->roughly |= !sent.exact;
     return rc || (sent.known && (!sent.bytes || (sent.receives && there.where))) ? rc : add_flow(s, &f);
 }
@@ -197,7 +200,7 @@ static int add_op(void *user, uint32_t lane, const void *stored)
     struct sums *s = user;
     const struct sonde_row_op *op = stored;
     const bool timed = sonde_op_has_times(op->flags, op->start_ns, op->end_ns);
-    const struct sonde_comm_sum sum = {1, op->bytes, timed, timed ? op->end_ns - op->start_ns : 0};
+    const struct sonde_comm_sum sum = {.operations = 1, .bytes = op->bytes, .timed = timed, .ns = timed ? op->end_ns - op->start_ns : 0};
     struct flow f = {0};
     if (op->kind == SONDE_OP_COLLECTIVE)
         return is_asked_for(s, timed ? op->start_ns : op->enter_ns) ? add_collective(s, op, lane, &sum) : 0;
@@ -314,7 +317,7 @@ static int add_profile(struct sums *s)
         if (!ends_are_all(row, kind))
             f.pair.from = f.pair.to = (struct sonde_comm_end){0};
         f.leaf = sonde_profile_locate(s->profile, s->index, row->node);
-        f.sum = (struct sonde_comm_sum){row->count, row->bytes, row->timed, row->sum_ns};
+        f.sum = (struct sonde_comm_sum){.operations = row->count, .bytes = row->bytes, .timed = row->timed, .ns = row->sum_ns};
         rc = add_flow(s, &f);
     }
     return rc;

@@ -57,6 +57,7 @@ static inline uint32_t sonde_comm_process(const struct sonde_comm_pair *pair, st
 struct sonde_comm_sum {
     uint64_t operations, bytes; /* of a kernel: accesses of single threads */
     uint64_t timed, ns;  /* of the operations: those with device times, and these added up */
+    uint64_t flags;      /* bytes beside these that a link carries for them: NCCL's */
 };
 
 struct sonde_comm_line { /* what one line of the user's asked for */
@@ -141,13 +142,13 @@ int sonde__comm_links(const struct sonde_measurement *m, struct sonde_comm *comm
 
 /* What a rank sends in a collective (collective.c). */
 struct sonde_comm_sent {
-    uint64_t bytes;
+    uint64_t bytes, flags;
     uint32_t to;  /* rank, from 1; 0: several, or not known which */
     bool known;   /* else `bytes` is 0 */
     bool exact;   /* else the mean of all ranks */
     bool receives; /* a Recv: its bytes are what comes from rank `to` */
 };
-struct sonde_comm_sent sonde_comm_sent(const char *name, uint64_t bytes, const char *algorithm, const struct sonde_row_work *how);
+struct sonde_comm_sent sonde_comm_sent(const char *name, uint64_t bytes, const char *algorithm, const char *protocol, const struct sonde_row_work *how);
 /* Between the files of this folder: the device of a rank of the communicator whose lane this is; unknown where nobody recorded it. */
 struct sonde_comm_end sonde__comm_rank(const struct sonde_measurement *m, uint32_t process, uint32_t lane, uint32_t rank);
 
