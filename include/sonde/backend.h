@@ -437,6 +437,15 @@ void sonde_remote_seen(uint32_t row, uint64_t threads);
 /* Once for each operation that is, or may be, one with such accesses: looked at (NONE), or why not. */
 void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine);
 
+/* The driver moved managed memory by itself, or a processor met memory that was not there (page faults): added up. Within collect(). */
+struct sonde_migration {
+    uint32_t object;   /* 0: not known */
+    uint32_t from, to; /* devices; 0: the host. Of page faults `to` alone: whose they are */
+    bool faults;
+    uint64_t count, bytes, ns; /* moves, or faults; of moves how much, and how long they took */
+};
+void sonde_migrated(const struct sonde_migration *migration);
+
 /* Counters of the hardware (sonde record --counters). What one operation's was: `metric` and `unit` are strings. Any thread. */
 void sonde_counter(uint32_t operation, uint32_t device, uint32_t metric, uint32_t unit, double value);
 /* Of so many operations there are no values. */

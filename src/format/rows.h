@@ -79,7 +79,8 @@
     X(GUESS, struct sonde_row_guess, 0)                                                                    \
     X(REMOTE, struct sonde_row_remote, 0)                                                                  \
     X(COUNTER, struct sonde_row_counter, 0)                                                                \
-    T(SERIES, struct sonde_row_series, SERIES, from_ns, to_ns, series_rows_dropped, "value of a counter")
+    T(SERIES, struct sonde_row_series, SERIES, from_ns, to_ns, series_rows_dropped, "value of a counter")  \
+    X(MIGRATION, struct sonde_row_migration, 0)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -481,6 +482,16 @@ struct sonde_row_remote {
     X(row, node, ZERO) X(row, object, ZERO) X(row, file, ZERO) X(row, line, ZERO) X(row, number, DELTA)               \
     X(row, what, ZERO) X(row, bytes, ZERO) X(row, missed, ZERO) X(row, engine, ZERO) X(row, device, ZERO)             \
     X(row, owner, ZERO) X(row, count, ZERO)
+/* What the driver moved of managed memory from one place to another, of the objects of one site, and page faults that processors met there. */
+struct sonde_row_migration {
+    uint32_t object;       /* that stands for the objects of one site; 0 not known */
+    uint32_t from, to;     /* devices; 0 the host */
+    uint32_t faults;       /* 1: page faults of `to`; 0: moves */
+    uint64_t count, bytes, ns;
+};
+#define SONDE_COLUMNS_MIGRATION(X, row)                                                                             \
+    X(row, object, ZERO) X(row, from, ZERO) X(row, to, ZERO) X(row, faults, ZERO) X(row, count, ZERO)               \
+    X(row, bytes, ZERO) X(row, ns, ZERO)
 /* A counter of the hardware: what it was for the operations of one calling context on one device. Metric 0: operations without values. */
 struct sonde_row_counter {
     uint32_t node, device; /* its OP leaf */
@@ -680,6 +691,7 @@ static_assert(sizeof(struct sonde_row_module) == 40, "format");
 static_assert(sizeof(struct sonde_row_pycode) == 24, "format");
 static_assert(sizeof(struct sonde_row_device) == 40, "format");
 static_assert(sizeof(struct sonde_row_lane) == 176, "format");
+static_assert(sizeof(struct sonde_row_migration) == 40, "format");
 static_assert(sizeof(struct sonde_row_work) == 120, "format");
 static_assert(sizeof(struct sonde_row_object) == 80, "format");
 static_assert(sizeof(struct sonde_row_value) == 96, "format");

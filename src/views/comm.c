@@ -103,6 +103,16 @@ static const struct sonde_view_column collective_columns[] = {
 };
 static const struct sonde_view_columns collectives = SONDE_VIEW_COLUMNS("collectives", collective_columns);
 
+static const struct sonde_view_column fault_columns[] = {
+    {"at", NULL, SONDE_CELL_KEY, 0, 0, "processor: number of the device, from 0, or host"},
+    {"at_name", "Page faults of", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "processor that met managed memory that was not there: number and name of the device, or the host"},
+    {"faults", "count", SONDE_CELL_COUNT, 0, 0, "number of page faults, as the driver counts them"},
+    {"name", "on", SONDE_CELL_TEXT, 0, 0, "kind of data object; null: none that is known"},
+    {"site", "allocated by", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "calling context of the allocation, innermost frame first"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process"},
+};
+static const struct sonde_view_columns faults = SONDE_VIEW_COLUMNS("faults", fault_columns);
+
 static const struct sonde_view_column coverage_columns[] = {
     {"kernel", "Looked at", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "kernel"},
     {"engine", NULL, SONDE_CELL_TEXT, 0, 0, "how accesses were counted: ptx; none: they were not"},
@@ -117,12 +127,15 @@ static const struct sonde_view_column columns[] = {
     {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
     {"unknown_operations", NULL, SONDE_CELL_COUNT, 0, 0, "of these, operations of which an end is unknown"},
     {"unknown_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
+    {"managed_operations", NULL, SONDE_CELL_COUNT, 0, 0, "of these, moves of CUDA's managed memory that the driver made by itself"},
+    {"managed_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
     {"untraced", NULL, SONDE_CELL_COUNT, 0, 0, "processes recorded with --profile: of these no objects are known, and less of the ends"},
     {"pairs", NULL, SONDE_CELL_LIST, 0, 0, "from, to and kind, most bytes first", .of = &pairs},
     {"lines", NULL, SONDE_CELL_LIST, 0, 0, "the same by the line that asked, most bytes first", .of = &lines},
     {"objects", NULL, SONDE_CELL_LIST, 0, 0, "the same by the place that allocated the data objects, most bytes first", .of = &objects},
     {"links", NULL, SONDE_CELL_LIST, 0, 0, "what the links of each device carried (record --comm), beside what is attributed; empty: nobody counted", .of = &links},
     {"matrix", NULL, SONDE_CELL_LIST, 0, 0, "pairs of all kinds together, most bytes first", .of = &matrix},
+    {"faults", NULL, SONDE_CELL_LIST, 0, 0, "page faults on CUDA's managed memory, most first", .of = &faults},
     {"collectives", NULL, SONDE_CELL_LIST, 0, 0, "what each rank asked of NCCL, and how that was carried out, most bytes sent first", .of = &collectives},
     {"coverage", NULL, SONDE_CELL_LIST, 0, 0, "kernels whose accesses were counted (record --comm), most launches first", .of = &coverage},
 };
@@ -295,6 +308,23 @@ static void object_row(struct sonde_view_table *t, const struct sonde_query *q, 
     sonde_cell_frames(t, q, object->node);
 }
 
+static void fault_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm_faults *f)
+{
+    struct sonde_text site = {0};
+    key_cell(t, q, f->process, f->at);
+    name_cell(t, q, f->process, f->at);
+    sonde_cell_int(t, true, f->count);
+    sonde_cell_text(t, f->kind != SONDE_OBJECT_NONE ? sonde_object_kind_name(f->kind) : NULL);
+    if (f->node)
+        sonde_name_callers(q, &site, f->node, 2);
+    if (site.length)
+        sonde_cell_text(t, sonde_text_get(&site));
+    else
+        sonde_cell_unknown(t);
+    sonde_text_fini(&site);
+    sonde_cell_text(t, q->m->processes[f->process].name);
+}
+
 static void collective_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm_collective *c)
 {
     static const struct sonde_row_work none;
@@ -452,6 +482,10 @@ static void say_kernels(const struct sonde_comm *c, bool part, struct sonde_view
 {
     if (c->partial && !part)
         sonde_view_say(out, false, "Not all launches were looked at (above): of those that were not, accesses are missing here.");
+    if (c->unmoved)
+        sonde_view_say(out, false, "What the driver moved of CUDA's managed memory is not known: record --comm tells it.");
+    if (c->moved && part)
+        sonde_view_say(out, false, "What the driver moved of managed memory has no times here: of a part of the run it is left out.");
     if (c->kernels && part)
         sonde_view_say(out, false, "Accesses of kernels have no times: of a part of the run they are left out.");
 }
@@ -473,6 +507,9 @@ static void say_all(const struct sonde_comm *c, bool part, struct sonde_view_dat
     const uint64_t copies = c->all.operations - kernels.operations - nccl.operations;
     sonde_view_say(out, true, "%s operation%s, %s in total", sonde_number_count(count, copies), copies == 1 ? "" : "s",
                    sonde_number_bytes(bytes, (double)(c->all.bytes - kernels.bytes - nccl.bytes)));
+    if (c->managed.operations)
+        sonde_view_say(out, true, "of these, %s move%s of managed memory by the driver, %s", sonde_number_count(count, c->managed.operations),
+                       c->managed.operations == 1 ? "" : "s", sonde_number_bytes(bytes, (double)c->managed.bytes));
     if (nccl.operations)
         sonde_view_say(out, true, "and %s collective%s of NCCL, in which ranks sent %s%s", sonde_number_count(count, nccl.operations),
                        nccl.operations == 1 ? "" : "s", c->roughly ? "about " : "", sonde_number_bytes(bytes, (double)nccl.bytes));
@@ -527,10 +564,12 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
     sonde_cell_int(t, true, c->all.bytes);
     sonde_cell_int(t, true, c->unknown.operations);
     sonde_cell_int(t, true, c->unknown.bytes);
+    sonde_cell_int(t, true, c->managed.operations);
+    sonde_cell_int(t, true, c->managed.bytes);
     sonde_cell_int(t, true, c->untraced);
     struct sonde_view_table *pair_table = sonde_cell_list(t), *line_table = sonde_cell_list(t), *object_table = sonde_cell_list(t);
     struct sonde_view_table *link_table = sonde_cell_list(t);
-    struct sonde_view_table *matrix_table = sonde_cell_list(t), *asked = sonde_cell_list(t), *looked_at = sonde_cell_list(t);
+    struct sonde_view_table *matrix_table = sonde_cell_list(t), *missed = sonde_cell_list(t), *asked = sonde_cell_list(t), *looked_at = sonde_cell_list(t);
     const bool part = q->range.from.given || q->range.to.given;
     const size_t pair_count = rows_of(q, pair_table, c->pairs.count, "comm --by pair");
     const size_t line_count = rows_of(q, line_table, c->lines.count, "comm --by line");
@@ -541,6 +580,9 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         line_row(line_table, q, c, &c->lines.items[i]);
     for (size_t i = 0; i < object_count; i++)
         object_row(object_table, q, c, &c->objects.items[i]);
+    const size_t missed_count = rows_of(q, missed, c->faults.count, "comm --json");
+    for (size_t i = 0; i < missed_count; i++)
+        fault_row(missed, q, &c->faults.items[i]);
     const size_t asked_count = rows_of(q, asked, c->collectives.count, "comm --json");
     for (size_t i = 0; i < asked_count; i++)
         collective_row(asked, q, &c->collectives.items[i]);
@@ -568,6 +610,8 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         sonde_view_show(out, line_table, !by);
     if (!by || by == SONDE_COMM_BY_OBJECT)
         sonde_view_show(out, object_table, !by);
+    if (!by && missed_count)
+        sonde_view_show(out, missed, true);
     if (!by && asked_count)
         sonde_view_show(out, asked, true);
     if (!by && sonde_view_rows(link_table)) {

@@ -12,7 +12,7 @@ SEGMENT = 65536
 ROOM = SEGMENT - 64
 TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE HISTOGRAM CLOCK NOTE OP CALL "
           "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT PAUSE SLEEP VALUE ACCESS DUPLICATE FLOW "
-          "BITS TYPE GUESS REMOTE COUNTER SERIES").split()
+          "BITS TYPE GUESS REMOTE COUNTER SERIES MIGRATION").split()
 KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
          "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
          "release peer_copy host_copy graph synchronize event_record event_wait collective").split()
@@ -37,7 +37,7 @@ ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<III
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
         "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII", "VALUE": "<IIHHI10Q", "ACCESS": "<5IHBB11Q", "DUPLICATE": "<4I2Q", "FLOW": "<4I2Q",
-        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d", "SERIES": "<QQd"}
+        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d", "SERIES": "<QQd", "MIGRATION": "<4I3Q"}
 
 
 class Process:
@@ -102,9 +102,9 @@ class Process:
             self.nodes[key] = (slot << 13) + len(rows) - 1
         return self.nodes[key]
 
-    def device(self, name, kind=2, compute_units=0, pci=0):
+    def device(self, name, kind=2, compute_units=0, pci=0, backend="opencl"):
         return self.add("DEVICE", self.string("Platform"), self.string(name), self.string("Vendor"),
-                        self.string("1.0"), kind, self.string("opencl"), 1 << 34, compute_units, pci)
+                        self.string("1.0"), kind, self.string(backend), 1 << 34, compute_units, pci)
 
     def lane(self, kind, device=0, tid=0, flags=0, name=""):
         return self.add("LANE", kind, device, 1 if device else 0, flags, self.string(name), tid, 1, 0,
@@ -193,6 +193,10 @@ class Process:
     def looked_at(self, node, count, missed=0):
         """Of a kernel so many launches were looked at, or were not."""
         self.add("REMOTE", node, 0, 0, 0, 0, 0, 0, missed, 0 if missed else 1, 0, 0, count)
+
+    def migration(self, obj, source, target, count, size=0, ns=0, faults=False):
+        """What the driver moved of managed memory, or how many page faults `target` met."""
+        self.add("MIGRATION", obj, source, target, int(faults), count, size, ns)
 
     def counter(self, node, device, metric, unit, values):
         """What a counter was for operations; metric "": these have none."""

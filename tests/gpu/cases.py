@@ -274,6 +274,19 @@ def check_between(m):
     yield equal("lines: one transfer of 256 bytes each", lines, {marked_line(source("between"), way): (0, 1, 1, 256) for way in ways})
 
 
+def check_migrations(m):
+    """64 MiB to device 0 as it faults, back, there again by a prefetch, to device 1 and back; nothing of what stays."""
+    comm = m.view("comm")
+    moved = {(p["from"], p["to"]): p["bytes"] for p in comm["pairs"] if p["kind"] == "migration"}
+    yield equal("bytes moved", moved, {("host", 0): 128 * MIB, (0, "host"): 64 * MIB, (0, 1): 64 * MIB, (1, "host"): 64 * MIB})
+    yield equal("moves by the driver", comm["managed_bytes"], 320 * MIB)
+    yield equal("of managed memory", {row["name"] for row in comm["objects"]}, {"managed"})
+    line = marked_line(os.path.join(HERE, "programs", "migrations.cu"), "managed")
+    yield equal("on the line that allocated it", {(row["function"].split("(")[0], row["line"]) for row in comm["lines"]}, {("managed", line)})
+    yield equal("page faults of", {row["at"] for row in comm["faults"]}, {"host", 0, 1})
+    yield "and so many", all(row["faults"] > 10 for row in comm["faults"]), str([(row["at"], row["faults"]) for row in comm["faults"]])
+
+
 def check_staged(m):
     """Without peer access a copy between devices goes by way of the host."""
     yield equal("pairs: operations and bytes", pairs(m), {(0, "host", "copy"): (9, 9 * MIB), ("host", 1, "copy"): (9, 9 * MIB), (1, "host", "copy"): (1, MIB)})
@@ -973,6 +986,7 @@ CASES = [
     Case("peers", ["{bin}/peers"], {"pull": 50}, {"peer_copy": (18, 27 * MIB), "fill": (1, 4 * MIB), "read": (1, 4 * MIB)},
          [check_peers, check_peer_pairs, known.check_communication], gpus=2),
     Case("peers-off", ["{bin}/staged"], {}, {"read": (9 + 1, 10 * MIB), "write": (9, 9 * MIB), "fill": (1, MIB)}, [check_staged], gpus=2),
+    Case("migrations", ["{bin}/migrations"], {"add": 3}, {}, checks=[check_migrations], options=["--comm"], gpus=2),
     Case("between", ["{bin}/between"], checks=[check_between], gpus=2),
     Case("remote", ["{bin}/remote"], checks=[check_remote], options=["--comm"], gpus=2),
     Case("ring", ["{bin}/ring"], checks=[check_ring(False)], options=["--comm"], gpus=2),

@@ -279,6 +279,53 @@ class Kernels(Case):
         self.assertIn("Accesses of kernels have no times", self.ok("report", path, "comm", "--from", "1%").out)
 
 
+class Managed(Case):
+    """Managed memory, as the driver moves it."""
+
+    def test_moves_and_faults(self):
+        path, p = self.path("managed.sonde"), live.Process("node-1-1", 1)
+        gpus, thread = [p.device(f"GPU {i}") for i in range(2)], p.thread(1)
+        queue, main = p.queue(gpus[0]), p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/um.py", 7)))
+        setup = p.node(0, p.frame(live.PYTHON, p.python("setup", "/home/user/um.py", 3)))
+        array = p.object(7, p.node(setup, p.frame(live.API, offset=2, name="cuMemAllocManaged")), 10**6, p.start_ns)
+        p.enqueue(thread, queue, "cuMemcpyHtoD", main, "write", p.start_ns + 10**6, p.start_ns + 10**6 + 10, p.start_ns + 10**6 + 500, p.start_ns + 10**6 + 600,
+                  size=500, work=p.work(source="pageable", target="device"))
+        p.migration(array, 0, gpus[0], 16, 10**6, 40000)
+        p.migration(array, gpus[0], gpus[1], 20, 10**6, 10000)
+        p.migration(array, gpus[1], 0, 15, 9 * 10**5, 45000)
+        p.migration(0, 0, gpus[1], 1, 4096, 100)
+        p.migration(array, 0, gpus[0], 77, faults=True)
+        p.migration(array, 0, 0, 33, faults=True)
+        p.migration(0, 0, gpus[1], 0, faults=True)
+        live.write_manifest(path, ["um.py"])
+        p.write(path)
+        value = self.json(path, "comm")
+        self.assertEqual({(row["from"], row["to"], row["kind"]): (row["operations"], row["bytes"], row["total_ns"]) for row in value["pairs"]}, {
+            ("host", 0, "migration"): (16, 10**6, 40000), (0, 1, "migration"): (20, 10**6, 10000), (1, "host", "migration"): (15, 9 * 10**5, 45000),
+            ("host", 1, "migration"): (1, 4096, 100), ("host", 0, "copy"): (1, 500, 100)})
+        self.assertEqual({(row["name"], row["site"], row["from"], row["to"]) for row in value["objects"] if row["kind"] == "migration"}, {
+            ("managed", "setup() um.py:3", "host", 0), ("managed", "setup() um.py:3", 0, 1), ("managed", "setup() um.py:3", 1, "host"), (None, None, "host", 1)})
+        self.assertEqual({(row["function"], row["from"], row["to"]) for row in value["lines"] if row["bytes"] >= 9 * 10**5}, {("setup", "host", 0), ("setup", 0, 1), ("setup", 1, "host")})
+        self.assertEqual([(row["at"], row["faults"], row["name"], row["site"]) for row in value["faults"]], [(0, 77, "managed", "setup() um.py:3"), ("host", 33, "managed", "setup() um.py:3")])
+        self.assertEqual((value["managed_operations"], value["managed_bytes"]), (52, 2904096))
+        text = self.ok("report", path, "comm").out
+        self.assertRegex(text, r"(?m)^0 GPU 0 +77 +managed +setup\(\) um\.py:3$")
+        self.assertIn("of these, 52 moves of managed memory by the driver, 2.90 MB", text)
+        self.assertIn("What the driver moved of managed memory has no times here", self.ok("report", path, "comm", "--from", "1%").out)
+
+
+    def test_not_asked(self):
+        """That it was moved can be, and is not known."""
+        for name, kind, comm, told in ("a", 7, "copies", True), ("b", 7, "all", False), ("c", 5, "copies", False):
+            path, p = self.path(name + ".sonde"), live.Process("node-1-1", 1)
+            queue, thread, at = p.queue(p.device("GPU", backend="cuda")), p.thread(1), p.start_ns + 100
+            p.enqueue(thread, queue, "cuLaunchKernel", 0, "kernel", at, at + 10, at + 500, at + 600, name="add")
+            p.object(kind, p.node(0, p.frame(live.API, offset=2, name="cuMemAllocManaged")), 10**6, p.start_ns)
+            live.write_manifest(path, ["um.py"], options={"comm": comm})
+            p.write(path)
+            self.assertEqual("record --comm tells it" in self.ok("report", path, "comm").out, told)
+
+
 class Collectives(Case):
     """What ranks of NCCL send, each recorded in a process of its own; the factors are those of nccl-tests' "bus bandwidth"."""
 

@@ -318,7 +318,7 @@ def comm(value, copies, trace):
     unknown = [row for row in value["pairs"] if row["from"] is None or row["to"] is None]
     yield check("comm: bytes of unknown ends", sum(row["bytes"] for row in unknown), value["unknown_bytes"])
     moved = [row for row in copies if trace.groups[row["kind"]] == "copy"]
-    copied = {number: sum(row[number] for row in value["pairs"] if row["kind"] in ("copy", "migration")) for number in whole}
+    copied = {number: sum(row[number] for row in value["pairs"] if row["kind"] in ("copy", "migration")) - value["managed_" + number] for number in whole}
     if trace.whole:
         yield check("comm: bytes of the view copies", copied["bytes"], sum(row["bytes"] for row in moved))
         yield check("comm: operations of the view copies", copied["operations"], sum(row["count"] for row in moved))

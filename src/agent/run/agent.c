@@ -299,6 +299,7 @@ static const char *start(void)
     sonde__objects_init();
     sonde__values_init();
     sonde__remote_init();
+    sonde__migrations_init();
     sonde__counters_init();
     sonde__trace_init(sonde__sample_mine);
     a->began = sonde__moment();

@@ -53,6 +53,7 @@ void sonde__objects_used(uint64_t enter_ns, const uint32_t *objects, uint32_t co
 
 void sonde__values_init(void); /* when the agent starts */
 void sonde__remote_init(void); /* remote.c: the same */
+void sonde__migrations_init(void); /* migrations.c: the same */
 void sonde__counters_init(void); /* counters.c: the same */
 
 /* ---- available.c --------------------------------------------------------------------------- */

@@ -446,6 +446,10 @@ static void record(const CUpti_Activity *r)
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
         graph((const void *)r);
         break;
+    case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
+        if (!reading.again)
+            sonde__cuda_managed_record((const void *)r);
+        break;
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
         if (!reading.again)
             overhead((const void *)r);

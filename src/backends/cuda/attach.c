@@ -129,6 +129,7 @@ static void report(bool on)
         if (result != CUPTI_SUCCESS && i < 4)
             sonde_note("CUPTI cannot report activity of kind %d: error %d", (int)kinds[i], (int)result);
     }
+    sonde__cuda_managed_report(on);
     if (whole)
         on ? sonde__cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
            : sonde__cupti.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);

@@ -196,6 +196,7 @@ static const char *bind(void *library, char *room, size_t size)
     }
     SONDE_CUPTI_MAP(X)
 #undef X
+    *(void **)&sonde__cupti.cuptiActivityConfigureUnifiedMemoryCounter = dlsym(library, "cuptiActivityConfigureUnifiedMemoryCounter");
     return NULL;
 }
 

@@ -131,6 +131,7 @@ static void gone(uint32_t object)
     atomic_fetch_add_explicit(&version, 1, memory_order_relaxed);
     if (sonde__cuda_twins.coarse)
         sonde__cuda_coarse_freed(object);
+    sonde__cuda_managed_freed(object);
     sonde_object_free(object);
 }
 
@@ -161,6 +162,8 @@ void sonde__cuda_allocated(uint32_t id, const void *params, const struct sonde_c
     sonde_object_place(object, device_of(id, o.kind, context), 0);
     if (object)
         sonde__shared_map_put(&objects, o.address, (uint64_t)context << 32 | object);
+    if (o.kind == SONDE_OBJECT_MANAGED)
+        sonde__cuda_managed_allocated(o.address, o.bytes, object);
     atomic_fetch_add_explicit(&version, 1, memory_order_relaxed);
 }
 

@@ -67,6 +67,7 @@ struct sonde_cupti {
 #define X(name) __typeof__(&name) name;
     SONDE_CUPTI_MAP(X)
 #undef X
+    __typeof__(&cuptiActivityConfigureUnifiedMemoryCounter) cuptiActivityConfigureUnifiedMemoryCounter; /* NULL: this one has none */
 };
 extern struct sonde_cupti sonde__cupti;
 struct sonde_cudrv {
@@ -258,6 +259,13 @@ uint32_t sonde__cuda_object_named(uint64_t address);
 uint64_t sonde__cuda_memory_version(void);
 /* Memory that kernels can reach by its address: so many objects at the most, in no order. How many. */
 uint32_t sonde__cuda_memory_ranges(struct sonde_patch_range *ranges, uint32_t room);
+
+/* ---- managed memory (managed.c) ------------------------------------------------------ */
+
+void sonde__cuda_managed_allocated(uint64_t address, uint64_t bytes, uint32_t object);
+void sonde__cuda_managed_freed(uint32_t object); /* any object */
+void sonde__cuda_managed_report(bool on);
+void sonde__cuda_managed_record(const CUpti_ActivityUnifiedMemoryCounter2 *record);
 
 /* ---- graphs (graphs.c) ---------------------------------------------------------------- */
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "analyze/trace/trace.h"
 #include "base/kinds.h"
 #include "base/map.h"
@@ -271,6 +273,68 @@ static int add_kernels(struct sums *s, bool whole, struct sonde_comm *out)
             rc = add_access(s, &rows[k]);
     }
     return rc;
+}
+
+/* ---- managed memory ------------------------------------------------------------------------------ */
+
+static int add_faults(const struct sums *s, const struct sonde_row_migration *row, const struct flow *f)
+{
+    const struct sonde_comm_end at = end_on(row->to);
+    for (size_t i = 0; i < s->out->faults.count; i++) {
+        struct sonde_comm_faults *known = &s->out->faults.items[i];
+        if (known->process == s->index && sonde_comm_end_equal(known->at, at) && known->kind == f->object_kind && known->node == f->object_node) {
+            known->count += row->count;
+            return 0;
+        }
+    }
+    return sonde_vector_push(&s->out->faults, (struct sonde_comm_faults){s->index, at, f->object_kind, f->object_node, row->count});
+}
+
+/* Nobody called for these: they are of the line that allocated what was moved. Without times: of a part of the run there are none. */
+static int add_migrations(struct sums *s, bool whole)
+{
+    const struct sonde_process *p = &s->m->processes[s->index];
+    const struct sonde_row_migration *rows = p->tables[SONDE_TABLE_MIGRATION].rows;
+    int rc = 0;
+    for (uint32_t k = 1; k < p->tables[SONDE_TABLE_MIGRATION].count && !rc; k++) {
+        const struct sonde_row_migration *row = &rows[k];
+        const struct sonde_row_object *object = sonde_object_row(p, row->object);
+        struct flow f = {
+            .pair = {.process = s->index, .from = end_on(row->from), .to = end_on(row->to), .kind = SONDE_COMM_MIGRATION},
+            .leaf = object ? sonde_profile_locate(s->profile, s->index, object->node) : 0,
+            .sum = {.operations = row->count, .bytes = row->bytes, .timed = row->count, .ns = row->ns},
+        };
+        s->out->moved |= row->count > 0;
+        if (!whole || !row->count)
+            continue;
+        set_object(s, &f, row->object);
+        if (!row->faults)
+            add(&s->out->managed, &f.sum);
+        rc = row->faults ? add_faults(s, row, &f) : add_flow(s, &f);
+    }
+    return rc;
+}
+
+/* Of CUDA, in a measurement of which nobody asked what is moved of it. */
+static bool has_managed(const struct sonde_measurement *m)
+{
+    const char *asked = json_string_value(json_object_get(json_object_get(m->manifest, "options"), "comm"));
+    for (uint32_t i = 0; asked && strcmp(asked, "copies") == 0 && i < m->process_count; i++) {
+        const struct sonde_process *p = &m->processes[i];
+        if (p->device_count < 2 || strcmp(sonde_process_string(p, p->devices[1].backend), "cuda") != 0)
+            continue;
+        for (uint32_t k = 1; k < p->object_count; k++)
+            if (p->objects[k].kind == SONDE_OBJECT_MANAGED)
+                return true;
+    }
+    return false;
+}
+
+static int by_faults(const void *left, const void *right)
+{
+    const struct sonde_comm_faults *a = left, *b = right;
+    return a->count != b->count ? (a->count < b->count ? 1 : -1) : (a->process != b->process ? (a->process > b->process ? 1 : -1) : a->at.device > b->at.device ? 1
+                                                                                                                                                                : -1);
 }
 
 static uint64_t launches_of(const struct sonde_comm_coverage *c)
@@ -541,7 +605,8 @@ static int read_process(struct sums *s, struct sonde_comm *out)
     const struct sonde_process *p = &s->m->processes[s->index];
     const struct sonde_comm_config *c = s->config;
     const bool whole = !c->from_ns && !c->to_ns;
-    const int rc = add_kernels(s, whole, out);
+    int rc = add_kernels(s, whole, out);
+    rc = rc ? rc : add_migrations(s, whole);
     if (rc)
         return rc;
     if (p->header.trace) /* what begins in the range may have been asked for, or stored, before it: is_asked_for() decides */
@@ -561,10 +626,13 @@ int sonde_comm_compute(const struct sonde_measurement *m, const struct sonde_pro
     rc = rc ? rc : sum_lines(&s, out);
     rc = rc ? rc : sum_objects(&s, out);
     rc = rc ? rc : sonde__comm_links(m, out);
+    out->unmoved = !out->moved && has_managed(m);
     if (!rc)
         sum_all(&s, out);
     if (out->coverage.count)
         qsort(out->coverage.items, out->coverage.count, sizeof *out->coverage.items, by_launches);
+    if (out->faults.count)
+        qsort(out->faults.items, out->faults.count, sizeof *out->faults.items, by_faults);
     if (out->collectives.count)
         qsort(out->collectives.items, out->collectives.count, sizeof *out->collectives.items, by_sent);
     sonde_map_fini(&s.ranks);
@@ -583,6 +651,7 @@ void sonde_comm_fini(struct sonde_comm *comm)
     sonde_vector_fini(&comm->objects);
     sonde_vector_fini(&comm->coverage);
     sonde_vector_fini(&comm->collectives);
+    sonde_vector_fini(&comm->faults);
     sonde_vector_fini(&comm->links);
 }
 

@@ -95,6 +95,14 @@ struct sonde_comm_collective {
     bool sent_known;        /* for all of them */
 };
 
+/* Page faults of a processor on the managed memory of one place. */
+struct sonde_comm_faults {
+    uint32_t process;
+    struct sonde_comm_end at; /* the host, or a device */
+    uint32_t kind, node;      /* as in struct sonde_comm_object */
+    uint64_t count;
+};
+
 struct sonde_comm_way { /* one pair */
     struct sonde_comm_pair pair;
     struct sonde_comm_sum sum;
@@ -111,6 +119,7 @@ struct sonde_comm_link {
 struct sonde_comm { /* ready when zeroed; each list adds up to `all`, most bytes first */
     struct sonde_comm_sum all;
     struct sonde_comm_sum unknown;      /* of all: at least one end is not known */
+    struct sonde_comm_sum managed;      /* of all: managed memory that the driver moved by itself */
     SONDE_VECTOR(struct sonde_comm_way) pairs;
     SONDE_VECTOR(struct sonde_comm_way) matrix; /* the same of all kinds, and, where no end is a device, of all processes: its kind
                                                  * is COPY then, its process the first */
@@ -118,9 +127,12 @@ struct sonde_comm { /* ready when zeroed; each list adds up to `all`, most bytes
     SONDE_VECTOR(struct sonde_comm_object) objects;
     SONDE_VECTOR(struct sonde_comm_link) links;        /* as the driver numbers devices; of the whole run */
     SONDE_VECTOR(struct sonde_comm_coverage) coverage; /* by launches, most first */
+    SONDE_VECTOR(struct sonde_comm_faults) faults; /* most first */
     SONDE_VECTOR(struct sonde_comm_collective) collectives; /* most bytes sent first */
     bool partial;                       /* of some kernels not all launches: then their kinds' sums are the least that there was */
     bool roughly;                       /* of some collectives it is not known exactly what a rank sends */
+    bool unmoved;                       /* there was managed memory, and nobody asked what was moved of it */
+    bool moved;                         /* managed memory was moved, or missed: of the whole run, so nothing of it in a part */
     bool kernels;                       /* accesses of kernels were counted: of the whole run, so none of a part of it */
     uint32_t untraced;                  /* processes of which the profile alone is known */
 };

@@ -205,8 +205,7 @@ int sonde_blob(const char *name, const void *bytes, size_t size)
 
 bool sonde_values_wanted(unsigned what)
 {
-    (void)what;
-    return false;
+    return what == SONDE_VALUES_REMOTE && noted.wants_remote;
 }
 
 uint64_t sonde_values_memory(void)
@@ -285,6 +284,12 @@ void sonde_series_lost(uint32_t series, uint64_t values)
 {
     (void)series;
     noted.series_lost += values;
+}
+
+void sonde_migrated(const struct sonde_migration *migration)
+{
+    if (noted.migrations < NOTED_MAX)
+        noted.migration[noted.migrations++] = *migration;
 }
 
 void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)

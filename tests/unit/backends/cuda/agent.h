@@ -48,6 +48,9 @@ extern struct noted {
         struct sonde_remote_access access;
         uint64_t threads;
     } remote[NOTED_MAX];
+    bool wants_remote;
+    uint32_t migrations;
+    struct sonde_migration migration[NOTED_MAX];
     uint32_t counters;
     uint64_t uncounted;
     struct noted_counter {

@@ -80,6 +80,52 @@ static void copies_say_what_they_join(void **state)
     assert_int_equal(noted.completion[4].result, SONDE_POLL_NO_TIMES); /* it had none */
 }
 
+static void moved(unsigned kind, uint64_t value, uint64_t address, uint32_t source, uint32_t target, uint64_t start, uint64_t end)
+{
+    CUpti_ActivityUnifiedMemoryCounter2 *m = record_add(sizeof *m);
+    m->kind = CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER;
+    m->counterKind = (CUpti_ActivityUnifiedMemoryCounterKind)kind;
+    m->value = value, m->address = address, m->srcId = source, m->dstId = target, m->start = start, m->end = end;
+}
+
+static CUptiResult CUPTIAPI two_devices(CUpti_ActivityUnifiedMemoryCounterConfig *config, uint32_t count)
+{
+    assert_int_equal(count, 5);
+    return config[0].deviceId < 2 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_DEVICE;
+}
+
+/* Addresses are those of the time at which it was moved: of what was freed since, and not of what was there before. */
+static void managed_memory_that_moves_is_told(void **state)
+{
+    (void)state;
+    sonde__cupti.cuptiActivityConfigureUnifiedMemoryCounter = two_devices;
+    noted.wants_remote = true;
+    sonde__cuda_managed_allocated(0x10000, 0x8000, 11);
+    const uint64_t early = noted.now_ns + 10;
+    noted.now_ns += 1000;
+    sonde__cuda_managed_freed(11);
+    noted.now_ns += 1000;
+    sonde__cuda_managed_allocated(0x10000, 0x4000, 12);
+    const uint64_t late = noted.now_ns + 10;
+    noted.now_ns += 1000;
+    const uint64_t to_cupti = played.offset_ns;
+    moved(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD, 4096, 0x10000, 0, 1, early + to_cupti, early + to_cupti + 50);
+    moved(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH, 100, 0x11000, 1, 0, late + to_cupti, late + to_cupti + 60);
+    moved(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD, 200, 0x16000, 1, 2, late + to_cupti, late + to_cupti);
+    moved(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT, 0x5555123456, 0x10000, 0, 0, late + to_cupti, 0);
+    moved(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT, 12, 0x10000, 1, 0, late + to_cupti, late + to_cupti + 5);
+    moved(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING, 12, 0x10000, 1, 0, late + to_cupti, late + to_cupti + 5);
+    deliver();
+    const struct sonde_migration *m = noted.migration;
+    assert_int_equal(noted.migrations, 5);
+    assert_true(m[0].object == 11 && !m[0].from && m[0].to && !m[0].faults && m[0].count == 1 && m[0].bytes == 4096 && m[0].ns == 50);
+    assert_true(m[1].object == 12 && m[1].from == m[0].to && !m[1].to && m[1].bytes == 100 && m[1].ns == 60);
+    assert_true(m[2].object == 0 && m[2].from == m[0].to && m[2].to && m[2].to != m[2].from && m[2].bytes == 200 && m[2].ns == 0);
+    assert_true(m[3].object == 12 && m[3].faults && !m[3].from && !m[3].to && m[3].count == 1 && !m[3].bytes);
+    assert_true(m[4].object == 12 && m[4].faults && m[4].to == m[0].to && m[4].count == 12 && !m[4].bytes);
+    assert_int_equal(noted.completions, 0);
+}
+
 static void names_that_move_are_noticed(void **state)
 {
     (void)state;
@@ -216,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(older_and_newer_records_are_read),
         TEST(copies_say_what_they_join),
+        TEST(managed_memory_that_moves_is_told),
         TEST(names_that_move_are_noticed),
         TEST(buffers_of_others_are_left_alone),
         TEST(finished_work_is_asked_for_again_and_again),
