@@ -10,6 +10,8 @@ def main() -> None:
         path = command()
     except SondeError as error:
         sys.exit(f"sonde: {error}")
+    if sys.argv[1:2] == ["export"]:
+        os.environ.setdefault("SONDE_EXPORT_PYTHON", sys.executable)  # which has this package
     os.execv(path, [path, *sys.argv[1:]])
 
 

@@ -139,7 +139,7 @@ static const struct sonde_option options_table[] = {
      .choices = format_names, .help = "Output format."},
     {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "FILE",
      .offset = offsetof(struct export_options, output),
-     .help = "Output file, of otf2 and tau a folder; - is standard output. Default: next to DIR, with the format's extension."},
+     .help = "Output file, of otf2, tau and parquet a folder; - is standard output. Default: next to DIR, with the format's extension."},
     {.name = "force", .letter = 'f', .type = SONDE_OPTION_FLAG, .offset = offsetof(struct export_options, force),
      .help = "Overwrite an existing file, or the folder of an earlier export."},
     {.name = "quiet", .letter = 'q', .type = SONDE_OPTION_FLAG, .offset = offsetof(struct export_options, quiet),
@@ -172,7 +172,8 @@ const struct sonde_command sonde_command_export = {
                    "tau: profiles of threads and queues, a folder, for ParaProf.\n\n"
                    "speedscope, pprof: profiles by call path with all that was counted.\n\n"
                    "folded: device time by call path, for flame graph tools.\n\n"
-                   "dot: the value flow graph of a run with --values, for Graphviz.",
+                   "dot: the value flow graph of a run with --values, for Graphviz.\n\n"
+                   "parquet: operations, a file for each process in a folder, for DuckDB, Polars, pandas and Dask; written by Python's pyarrow.",
     .options = options_table,
     .examples = examples,
     .notes = "The file gets its name when it is complete; after an error nothing is left.\n\n"

@@ -57,7 +57,8 @@ struct sonde_export_format {
     X(speedscope)           \
     X(pprof)                \
     X(folded)               \
-    X(dot)
+    X(dot)                  \
+    X(parquet)
 
 #define X(name) extern const struct sonde_export_format sonde_export_##name;
 SONDE_EXPORT_MAP(X)

@@ -3,6 +3,8 @@ unknown values, windows, threads, errors, many measurements."""
 import gc
 import importlib
 import os
+import subprocess
+import sys
 import threading
 
 import numpy
@@ -239,6 +241,34 @@ class Others(Case):
         table = self.m.operations(["name", "duration_ns"]).arrow()
         found = duckdb.from_arrow(table).aggregate("name::varchar as name, coalesce(sum(duration_ns), 0)::bigint", "name")
         self.assertEqual(dict(found.fetchall()), self.want)
+
+    def export(self, *more, **environment):
+        """By the build's command, which has no package beside it."""
+        build = os.environ["SONDE_BUILD"]
+        variables = {**os.environ, "SONDE_EXPORT_PYTHON": sys.executable, "SONDE_PREFIX": build, "PYTHONPATH": os.path.dirname(os.path.dirname(sonde.__file__)), **environment}
+        return subprocess.run([os.path.join(build, "bin", "sonde"), "export", "-q", self.measurement, "--to", "parquet", *more], capture_output=True, text=True, check=False,
+                              env=variables)
+
+    def test_the_command_writes_parquet(self):
+        duckdb = self.need("duckdb")
+        done = self.export("-o", self.path("c.parquet"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(sorted(os.listdir(self.path("c.parquet"))), ["_sonde", "alpha-4711-0.parquet", "beta-4711-0.parquet"])
+        pattern = self.path("c.parquet", "*.parquet")
+        self.assertEqual(dict(duckdb.sql(f"select name::varchar, coalesce(sum(duration_ns), 0)::bigint from '{pattern}' group by 1").fetchall()), self.want)
+        self.assertEqual(set(duckdb.sql(f"describe select * from '{pattern}'").fetchnumpy()["column_name"]), set(self.m.operations().columns))
+        import dask.dataframe
+        self.assertEqual(dask.dataframe.read_parquet(self.path("c.parquet")).npartitions, 2)
+        self.assertIn("already exists", self.export("-o", self.path("c.parquet")).stderr)
+        self.assertEqual(self.export("-f", "-o", self.path("c.parquet")).returncode, 0)
+
+    def test_the_command_says_what_it_lacks(self):
+        for more, said in (({"PYTHONPATH": "/nonexistent"}, "No module named 'sonde'"), ({"SONDE_EXPORT_PYTHON": "/nonexistent/python"}, "cannot run /nonexistent/python: No such file or directory"),
+                           ({"SONDE_EXPORT_PYTHON": "false"}, "Python ended without a word"), ({"SONDE_PREFIX": "/nonexistent", "PATH": "/usr/bin:/bin"}, "libsonde.so.1 was not found")):
+            done = self.export("-o", self.path("d.parquet"), **more)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(said, done.stderr)
+            self.assertFalse([name for name in os.listdir(self.folder) if "parquet" in name])
 
     def test_parquet(self):
         files = self.m.parquet(self.path("out.parquet"), columns=["process", "name", "duration_ns", "start_ns", "failed"])
