@@ -308,11 +308,29 @@ class Managed(Case):
         self.assertEqual({(row["function"], row["from"], row["to"]) for row in value["lines"] if row["bytes"] >= 9 * 10**5}, {("setup", "host", 0), ("setup", 0, 1), ("setup", 1, "host")})
         self.assertEqual([(row["at"], row["faults"], row["name"], row["site"]) for row in value["faults"]], [(0, 77, "managed", "setup() um.py:3"), ("host", 33, "managed", "setup() um.py:3")])
         self.assertEqual((value["managed_operations"], value["managed_bytes"]), (52, 2904096))
+        self.assertFalse([a for a in self.json(path, "advice")["advice"] if a["rule"] == "managed_moves"])  # 2.9 times its size
         text = self.ok("report", path, "comm").out
         self.assertRegex(text, r"(?m)^0 GPU 0 +77 +managed +setup\(\) um\.py:3$")
         self.assertIn("of these, 52 moves of managed memory by the driver, 2.90 MB", text)
         self.assertIn("What the driver moved of managed memory has no times here", self.ok("report", path, "comm", "--from", "1%").out)
 
+
+    def test_back_and_forth(self):
+        """Two arrays of one place, moved eight times their size: all but two times could be saved."""
+        path, p = self.path("forth.sonde"), live.Process("node-1-1", 1)
+        gpu, thread = p.device("GPU"), p.thread(1)
+        queue, at = p.queue(gpu), p.start_ns + 100
+        setup = p.node(p.node(0, p.frame(live.PYTHON, p.python("setup", "/home/user/um.py", 3))), p.frame(live.API, offset=2, name="cuMemAllocManaged"))
+        array, _ = (p.object(7, setup, 500, p.start_ns) for _ in range(2))
+        p.enqueue(thread, queue, "cuLaunchKernel", 0, "kernel", at, at + 10, at + 500, at + 10**6, name="add")
+        p.migration(array, 0, gpu, 16, 4000, 40000)
+        p.migration(array, gpu, 0, 16, 4000, 20000)
+        p.migration(array, 0, gpu, 5, faults=True)
+        live.write_manifest(path, ["um.py"])
+        p.write(path)
+        found = [(a["count"], a["bytes"], a["looked_at_ns"], a["saving_ns"]) for a in self.json(path, "advice")["advice"] if a["rule"] == "managed_moves"]
+        self.assertEqual(found, [(32, 8000, 60000, 45000)])
+        self.assertIn("was moved 8.0 times its size", " ".join(self.ok("report", path, "advice").out.split()))
 
     def test_not_asked(self):
         """That it was moved can be, and is not known."""
@@ -405,6 +423,30 @@ class Collectives(Case):
                 self.rank(path, number, ranks, [("AllReduce", 1000, None)], protocol=protocol)
             rows = {row["link"]: row["bytes_attributed"] for row in self.json(path, "comm")["links"]}
             self.assertEqual(rows, {"0, sent": 2000 * (ranks - 1) // ranks * part, "0, received": received})
+
+
+class Reread(Case):
+    def test_again(self):
+        """Device 0 loads an array of device 1, of 1,000 bytes, 40 times, in two kernels; and what it loads once, and of its own, is none."""
+        path, p = self.path("m.sonde"), live.Process("node-1-1", 1)
+        gpus, thread = [p.device(f"GPU {i}") for i in range(2)], p.thread(1)
+        queue, at = p.queue(gpus[0]), p.start_ns + 10**6
+        here = lambda name, line: p.node(0, p.frame(live.PYTHON, p.python(name, "/home/user/m.py", line)))
+        array, once = (p.object(5, p.node(here("setup", line), p.frame(live.API, offset=2, name="cuMemAlloc")), 1000, p.start_ns, device=gpus[1]) for line in (3, 4))
+        nodes, places = [], {function: here(function, 7) for function in ("step", "last")}
+        for function in "step", "step", "last":
+            at += 10**4
+            nodes.append(p.enqueue(thread, queue, "cuLaunchKernel", places[function], "kernel", at, at + 10, at + 500, at + 4500, name=function + "_kernel"))
+        p.remote(nodes[0], array, 1, 1875, gpus[0], gpus[1], what=0, size=16)
+        p.remote(nodes[2], array, 2, 2500, gpus[0], gpus[1], what=4, size=4)
+        p.remote(nodes[2], once, 3, 250, gpus[0], gpus[1], what=0, size=4)
+        p.remote(nodes[2], array, 4, 10**6, gpus[0], gpus[1], what=1, size=4)
+        p.remote(nodes[2], array, 5, 10**6, gpus[0], 0, what=0, size=4)
+        live.write_manifest(path, ["m.py"])
+        p.write(path)
+        found = {(a["count"], a["bytes"], a["looked_at_ns"], a["saving_ns"], a["device"]) for a in self.json(path, "advice")["advice"] if a["rule"] == "remote_reads"}
+        self.assertEqual(found, {(2, 30000, 8000, 7800, 0), (1, 10000, 4000, 3900, 0)})
+        self.assertIn("loaded 30.0 kB of another device's memory: all of it that the program loads there 40.0 times", " ".join(self.ok("report", path, "advice", "--min-percent", "0").out.split()))
 
 
 class Links(Case):

@@ -428,6 +428,20 @@ static void say_by_host(const struct sonde__finding *f, struct sonde_text *t)
                       f->count == 1 ? "y" : "ies", w.bytes, w.looked_at);
 }
 
+static void say_moved(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    sonde_text_format(t, "managed memory that is allocated here was moved %.1f times its size, %s, as whoever touched it had it brought; the moves took %s", f->sum, w.bytes,
+                      w.looked_at);
+}
+
+static void say_reread(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    sonde_text_format(t, "%s launch%s on device %u, %s in total, loaded %s of another device's memory: all of it that the program loads there %.1f times", w.count,
+                      f->count == 1 ? "" : "es", f->device - 1, w.looked_at, w.bytes, f->sum);
+}
+
 static void say_small_grid(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
@@ -483,6 +497,11 @@ static const struct rule {
     [RULE_BY_HOST] = {"copies_by_host", "copies between devices through the host",
         "turn peer access on (cudaDeviceEnablePeerAccess; of pools cudaMemPoolSetAccess) where cudaDeviceCanAccessPeer says that it can be; nvidia-smi "
         "topo -p2p r shows which pairs", sonde__advice_by_host, say_by_host, false, 1},
+    [RULE_MOVED] = {"managed_moves", "managed memory that goes back and forth",
+        "bring it ahead of time (cudaMemPrefetchAsync), tell who uses it (cudaMemAdvise), or give the host and the device arrays of their own; the view comm "
+        "shows ways and page faults", sonde__advice_moved, say_moved, false, 1},
+    [RULE_REREAD] = {"remote_reads", "another device's memory read again",
+        "copy it to this device once and read it there; the view comm shows lines and objects", sonde__advice_reread, say_reread, false, 1},
 };
 /* clang-format on */
 

@@ -31,6 +31,8 @@ enum sonde__rule {
     RULE_DUPLICATE,
     RULE_RESENT,
     RULE_BY_HOST,
+    RULE_MOVED,
+    RULE_REREAD,
     RULE_COUNT,
 };
 
@@ -130,6 +132,9 @@ uint64_t sonde__trace_kernel_ns(const struct sonde__trace *t, uint64_t start, ui
 /* Of a process's whole trace (resent.c, by_host.c). 0 or a negative error of reading. */
 int sonde__advice_resent(struct sonde__find *f, uint32_t process);
 int sonde__advice_by_host(struct sonde__find *f, uint32_t process);
+/* Of what record --comm counted (elsewhere.c). 0 or SONDE_ENOMEM. */
+int sonde__advice_moved(struct sonde__find *f, uint32_t process);
+int sonde__advice_reread(struct sonde__find *f, uint32_t process);
 
 /* Of the profile, once (advice.c); of one device's operations [first, last) of a
  * trace, and of the calls of a trace (trace_rules.c). 0 or SONDE_ENOMEM. */

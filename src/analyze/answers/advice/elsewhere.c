@@ -1,0 +1,120 @@
+/* elsewhere.c - the rules about memory that lies elsewhere (record --comm): managed memory that goes back and forth, and what kernels read of
+ * another device's memory again and again; docs/advice.md.
+ *
+ * Both count how often the bytes of all objects of one place went the same way, and tell those that went several times.
+ */
+#include "rules.h"
+
+enum { TIMES_LEAST = 4 }; /* that all bytes of the objects of a place went, there or back; that a device read them */
+
+/* Of all objects that were allocated where this one was, in this process. 0: it is not known. */
+static double bytes_of_site(const struct sonde__find *f, uint32_t process, uint32_t object)
+{
+    const struct sonde_process *p = &f->m->processes[process];
+    const struct sonde_object *objects = f->objects.processes.items[process];
+    double bytes = 0;
+    if (!sonde_object_row(p, object))
+        return 0;
+    for (uint32_t k = 1; k < p->object_count; k++)
+        if (objects[k].site == objects[object].site && !objects[k].part)
+            bytes += (double)p->objects[k].bytes;
+    return bytes;
+}
+
+/* ---- managed memory ------------------------------------------------------------------------ */
+
+/* Of those of a way that stands for all of its object; false: another one before it does. */
+static bool moves_of(const struct sonde_process *p, uint32_t at, struct sonde__finding *sum)
+{
+    const struct sonde_row_migration *rows = p->tables[SONDE_TABLE_MIGRATION].rows, *of = &rows[at];
+    for (uint32_t k = 1; k < p->tables[SONDE_TABLE_MIGRATION].count; k++) {
+        const struct sonde_row_migration *row = &rows[k];
+        if (row->faults || row->object != of->object)
+            continue;
+        if (k < at)
+            return false;
+        sum->count += row->count;
+        sum->bytes += row->bytes;
+        sum->looked_at_ns += row->ns;
+        sum->device = sum->device ? sum->device : (row->to ? row->to : row->from);
+    }
+    return true;
+}
+
+int sonde__advice_moved(struct sonde__find *f, uint32_t process)
+{
+    const struct sonde_process *p = &f->m->processes[process];
+    const struct sonde_row_migration *rows = p->tables[SONDE_TABLE_MIGRATION].rows;
+    int rc = 0;
+    for (uint32_t k = 1; k < p->tables[SONDE_TABLE_MIGRATION].count && !rc; k++) {
+        struct sonde__finding found = {.rule = RULE_MOVED, .process = process};
+        const double size = rows[k].faults ? 0 : bytes_of_site(f, process, rows[k].object);
+        if (size <= 0 || !moves_of(p, k, &found) || (double)found.bytes < TIMES_LEAST * size)
+            continue;
+        found.leaf = sonde_profile_locate(f->profile, process, p->objects[rows[k].object].node);
+        found.sum = (double)found.bytes / size;
+        found.saving_ns = (uint64_t)((double)found.looked_at_ns * (1 - 2 / found.sum)); /* all but once there and once back */
+        rc = sonde__find_add(f, &found);
+    }
+    return rc;
+}
+
+/* ---- loads from another device ----------------------------------------------------------------- */
+
+static bool is_load(const struct sonde_row_remote *row)
+{
+    return row->node && row->object && row->device && row->owner && row->owner != SONDE_REMOTE_OTHERS && row->owner != row->device &&
+           (row->what == SONDE_ACCESS_LOAD || row->what == SONDE_ACCESS_COPY);
+}
+
+/* Of these objects, by this device; of one calling context (`node`), or of all (0). */
+static double loaded(const struct sonde_process *p, const struct sonde_row_remote *like, uint32_t node)
+{
+    const struct sonde_row_remote *rows = p->tables[SONDE_TABLE_REMOTE].rows;
+    double bytes = 0;
+    for (uint32_t k = 1; k < p->tables[SONDE_TABLE_REMOTE].count; k++)
+        if (is_load(&rows[k]) && rows[k].object == like->object && rows[k].device == like->device && (!node || rows[k].node == node))
+            bytes += (double)rows[k].count * rows[k].bytes;
+    return bytes;
+}
+
+static bool is_first(const struct sonde_process *p, uint32_t at)
+{
+    const struct sonde_row_remote *rows = p->tables[SONDE_TABLE_REMOTE].rows;
+    for (uint32_t k = 1; k < at; k++)
+        if (is_load(&rows[k]) && rows[k].node == rows[at].node && rows[k].object == rows[at].object && rows[k].device == rows[at].device)
+            return false;
+    return true;
+}
+
+/* Launches of this calling context on this device, and their time. */
+static void add_launches(const struct sonde_process *p, const struct sonde_row_remote *row, struct sonde__finding *found)
+{
+    for (uint32_t i = 1; i < p->profile_count; i++) {
+        const struct sonde_row_profile *of = &p->profiles[i];
+        if (of->node != row->node || of->lane >= p->lane_count || p->lanes[of->lane].device != row->device)
+            continue;
+        found->count += of->count;
+        found->looked_at_ns += of->sum_ns;
+    }
+}
+
+int sonde__advice_reread(struct sonde__find *f, uint32_t process)
+{
+    const struct sonde_process *p = &f->m->processes[process];
+    const struct sonde_row_remote *rows = p->tables[SONDE_TABLE_REMOTE].rows;
+    int rc = 0;
+    for (uint32_t k = 1; k < p->tables[SONDE_TABLE_REMOTE].count && !rc; k++) {
+        const double size = is_load(&rows[k]) && is_first(p, k) ? bytes_of_site(f, process, rows[k].object) : 0, all = size > 0 ? loaded(p, &rows[k], 0) : 0;
+        if (size <= 0 || all < TIMES_LEAST * size)
+            continue;
+        struct sonde__finding found = {.rule = RULE_REREAD, .process = process, .device = rows[k].device};
+        found.leaf = sonde_profile_locate(f->profile, process, rows[k].node);
+        found.bytes = (uint64_t)loaded(p, &rows[k], rows[k].node);
+        found.sum = all / size;
+        add_launches(p, &rows[k], &found);
+        found.saving_ns = (uint64_t)((double)found.looked_at_ns * (1 - size / all));
+        rc = sonde__find_add(f, &found);
+    }
+    return rc;
+}
