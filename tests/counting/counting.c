@@ -194,6 +194,34 @@ static void *CL_API_CALL count_clEnqueueMapImage(cl_command_queue q, cl_mem m, c
     return mapped;
 }
 
+/* cl_intel_unified_shared_memory, whose functions programs ask for by name. Of one platform. */
+static cl_int(CL_API_CALL *usm_copy)(cl_command_queue, cl_bool, void *, const void *, size_t, WAIT_PARAMS);
+static cl_int(CL_API_CALL *usm_fill)(cl_command_queue, void *, const void *, size_t, size_t, WAIT_PARAMS);
+
+static cl_int CL_API_CALL count_usm_copy(cl_command_queue q, cl_bool b, void *d, const void *s, size_t n, WAIT_PARAMS)
+{
+    return count(SVM_COPY, usm_copy(q, b, d, s, n, WAIT));
+}
+
+static cl_int CL_API_CALL count_usm_fill(cl_command_queue q, void *d, const void *p, size_t ps, size_t n, WAIT_PARAMS)
+{
+    return count(SVM_FILL, usm_fill(q, d, p, ps, n, WAIT));
+}
+
+static void *CL_API_CALL count_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name)
+{
+    void *found = next->clGetExtensionFunctionAddressForPlatform(platform, name);
+    if (found && strcmp(name, "clEnqueueMemcpyINTEL") == 0) {
+        memcpy(&usm_copy, &found, sizeof found);
+        return (void *)(uintptr_t)count_usm_copy;
+    }
+    if (found && strcmp(name, "clEnqueueMemFillINTEL") == 0) {
+        memcpy(&usm_fill, &found, sizeof found);
+        return (void *)(uintptr_t)count_usm_fill;
+    }
+    return found;
+}
+
 static void forked(void)
 {
     counts = &private_file;
@@ -232,7 +260,7 @@ static void open_counts(void)
     X(clEnqueueUnmapMemObject) X(clEnqueueMigrateMemObjects) X(clEnqueueSVMMemcpy) X(clEnqueueSVMMemFill)     \
     X(clEnqueueSVMMap) X(clEnqueueSVMUnmap) X(clEnqueueSVMFree) X(clEnqueueSVMMigrateMem)                     \
     X(clEnqueueMarkerWithWaitList) X(clEnqueueBarrierWithWaitList) X(clEnqueueMarker) X(clEnqueueBarrier)     \
-    X(clEnqueueWaitForEvents) X(clEnqueueMapBuffer) X(clEnqueueMapImage)
+    X(clEnqueueWaitForEvents) X(clEnqueueMapBuffer) X(clEnqueueMapImage) X(clGetExtensionFunctionAddressForPlatform)
 
 EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl_icd_dispatch *target,
                                       cl_uint *num_entries_ret, const cl_icd_dispatch **layer)

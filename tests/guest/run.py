@@ -195,7 +195,7 @@ def main():
     parser.add_argument("program")
     options = parser.parse_args()
     options.source = os.path.abspath(options.source)
-    harness.device_or_skip()
+    harness.device_or_skip(options.runtime)
     failed = passed = 0
     peaks = {}
     for case in cases_of(options.source):

@@ -10,6 +10,7 @@ in the output are replaced before outputs are compared.
 """
 import argparse
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "guest"))
 import harness  # noqa: E402
 from harness import Failure  # noqa: E402
 
+VENV = os.environ.get("SONDE_TEST_PYTHON", sys.executable)
 PYTHON = "/usr/bin/python3"  # the distribution's modules belong to the distribution's Python
 TESTSRC = "testsrc=size=1280x720:rate=25:duration=2"
 UNSHARP = "format=yuv420p,hwupload,unsharp_opencl=lx=5:ly=5:la=1.5,hwdownload,format=yuv420p"
@@ -37,8 +39,9 @@ PROGRAMS = {
                "ffmpeg", "", ["out.yuv"]),
     "arrays": ([PYTHON, os.path.join(HERE, "arrays.py")], "python3-pyopencl", "", []),
     "umat": ([PYTHON, os.path.join(HERE, "umat.py")], "python3-opencv", "", []),
+    "usm": ([VENV, os.path.join(HERE, "usm.py")], "dpctl of PyPI", "", []),
 }
-PYTHON_MODULES = {"arrays": "pyopencl", "umat": "cv2"}
+PYTHON_MODULES = {"arrays": "pyopencl", "umat": "cv2", "usm": "dpctl"}
 
 
 def normalized(text, by_timing):
@@ -75,14 +78,34 @@ def run(options, prefix, env):
     return outcome
 
 
+def packages(options):
+    """Where those are that were put into a folder of their own."""
+    if not options.prefix:
+        return {}
+    version = "python%d.%d" % sys.version_info[:2]
+    return {"PYTHONPATH": os.path.join(options.prefix, "lib", version, "site-packages"),
+            "LD_LIBRARY_PATH": os.path.join(options.prefix, "lib")}
+
+
 def skip_if_missing(options):
     command, package, _, _ = PROGRAMS[options.name]
     missing = not shutil.which(command[0])
     if module := PYTHON_MODULES.get(options.name):
-        missing = missing or harness.run([PYTHON, "-c", f"import {module}"], harness.environment(options)).status
+        missing = missing or harness.run([command[0], "-c", f"import {module}"], harness.environment(options, **packages(options))).status
     if missing:
         print(f"skipped: {options.name} is not installed (package {package})")
         sys.exit(harness.SKIP)
+
+
+def check_callers(options, measurement, env):
+    """Between the program's line and OpenCL lie libraries of SYCL's: none of them is who launched a kernel."""
+    if options.name != "usm":
+        return
+    out = harness.run([options.sonde, "report", measurement, "kernels", "--json"], env).out
+    nearest = [next(frame for frame in caller["frames"] if not (frame["module"] or "").endswith("libcounting.so")) for row in json.loads(out) for caller in row["callers"]]
+    others = {frame["name"] for frame in nearest if not (frame["file"] or "").endswith("usm.py")}
+    if others:
+        raise Failure(f"kernels are called from {others}")
 
 
 def test(options):
@@ -90,7 +113,7 @@ def test(options):
     shutil.rmtree(options.folder, ignore_errors=True)
     os.makedirs(options.folder)
     prefix = os.path.join(options.folder, "count")
-    env = harness.environment(options, COUNT_OUT=prefix, HOME=os.path.join(options.cache, "home"))
+    env = harness.environment(options, COUNT_OUT=prefix, HOME=os.path.join(options.cache, "home"), **packages(options))
     os.makedirs(env["HOME"], exist_ok=True)
     plain = run(options, [], env)
     if plain.status == harness.SKIP or plain.status != 0:
@@ -111,6 +134,7 @@ def test(options):
         raise Failure("the counting layer counted nothing")
     if options.sonde:
         harness.check_counts(harness.ledger(options, measurement, env), counted)
+        check_callers(options, measurement, env)
     print(f"ok   {options.name}: {counted}")
 
 
@@ -120,9 +144,10 @@ def main():
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     harness.add_arguments(parser)
+    parser.add_argument("--prefix", help="a folder of packages: their Python modules and libraries")
     parser.add_argument("name", choices=sorted(PROGRAMS))
     options = parser.parse_args()
-    harness.device_or_skip()
+    harness.device_or_skip(options.runtime)
     skip_if_missing(options)
     try:
         test(options)

@@ -89,6 +89,7 @@ const struct sonde_runtime sonde_runtimes[] = {
      .other = "ranges go to it, not to Sonde"},
     {.name = "nccl", .title = "NCCL", .communication = LIST("ncclDevKernel", "ncclKernel"), /* RCCL's, too */
      .variable = "NCCL_PROFILER_PLUGIN", .loads = SONDE_LOADS_USERS_OR_NONE, .path_max = 254},
+    {.name = "sycl", .title = "SYCL", .libraries = LIST("libsycl.", "libur_loader", "libur_adapter", "libumf.")},
     /* Its allocator asks the driver for segments and hands out blocks of them. */
     {.name = "torch", .title = "PyTorch", .caching_function = "CUDACachingAllocator", .caching_library = "libc10_cuda.so"},
     {0},
