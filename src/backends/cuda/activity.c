@@ -6,7 +6,8 @@
  *
  * A thread's next buffer is four times as large when the last one was full at once,
  * and smaller when it lasted: what CUPTI holds back because something in the same
- * buffer still runs is little.
+ * buffer still runs is little. One that came back nearly empty, since it was asked for (flush.c),
+ * was not full, however soon: a large one after it would hold a slow program's records for seconds.
  *
  * The records of CUPTI 12.0 (kernel 9, copy 5, peer copy 4, set 4, overhead 2,
  * graph 1) begin the later ones, whose further fields are read only when the
@@ -24,6 +25,7 @@
 #define OURS_BYTES   64u                 /* before what CUPTI gets */
 #define SOON_NS      25000000u           /* it lasted so long only: a larger one */
 #define LATE_NS      250000000u          /* so long: a smaller one */
+#define HANDED      64u                  /* buffers that came back last, of which it is known how full they were */
 #define SPARE_MAX   16u                  /* empty buffers of each size that are kept */
 #define FLUSH_GAP_NS 2000000u            /* between two requests for all there is */
 #define PATIENCE_NS  700000000u          /* of the second that the agent waits at the end, */
@@ -33,7 +35,7 @@
 struct buffer {
     struct buffer *next;
     size_t valid;
-    uint32_t size;
+    uint32_t size, number; /* number: which request this is, from 1 */
 };
 static_assert(sizeof(struct buffer) <= OURS_BYTES, "before the room");
 
@@ -44,6 +46,9 @@ static struct {
     uint64_t dropped;      /* records that CUPTI had no room for */
     uint64_t completed;    /* buffers that came back */
 } buffers;
+
+static _Atomic uint32_t requests;
+static _Atomic uint64_t handed[HANDED]; /* by number: number << 1 | it was half full at least */
 
 static struct sonde_shared_map ours; /* buffers that exist */
 
@@ -66,16 +71,24 @@ static struct buffer *buffer_of(uint8_t *bytes)
     return (struct buffer *)(void *)(bytes - OURS_BYTES);
 }
 
-/* Of the calling thread's next buffer. */
-static uint32_t next_size(void)
+/* Did this one come back with little in it? Mostly CUPTI asks for the next before it gives back a full one. */
+static bool was_empty(uint32_t number)
+{
+    return atomic_load_explicit(&handed[number % HANDED], memory_order_acquire) == (uint64_t)number << 1;
+}
+
+/* Of the calling thread's next buffer, and its number. */
+static uint32_t next_size(uint32_t *number)
 {
     static __thread uint64_t asked_ns;
-    static __thread uint32_t size;
+    static __thread uint32_t size, last;
     const uint64_t now = sonde_now_ns(), lasted_ns = now - asked_ns;
+    const bool empty = was_empty(last);
+    *number = last = atomic_fetch_add_explicit(&requests, 1, memory_order_relaxed) + 1;
     if (!asked_ns)
         size = SIZE_FIRST;
     else if (lasted_ns < SOON_NS && size < SIZES - 1)
-        size++;
+        size += !empty;
     else if (lasted_ns > LATE_NS && size > 0)
         size--;
     asked_ns = now;
@@ -96,7 +109,8 @@ static struct buffer *buffer_new(uint32_t size)
 
 void CUPTIAPI sonde__cuda_buffer_requested(uint8_t **bytes, size_t *size, size_t *records)
 {
-    const uint32_t wanted = next_size();
+    uint32_t number;
+    const uint32_t wanted = next_size(&number);
     sonde__lock(&buffers.lock);
     struct buffer *b = buffers.spare[wanted];
     if (b) {
@@ -106,6 +120,8 @@ void CUPTIAPI sonde__cuda_buffer_requested(uint8_t **bytes, size_t *size, size_t
     sonde__unlock(&buffers.lock);
     if (!b)
         b = buffer_new(wanted);
+    if (b)
+        b->number = number;
     *bytes = b ? bytes_of(b) : NULL;
     *size = b ? SIZE_BYTES(wanted) - OURS_BYTES : 0;
     *records = 0; /* as many as fit */
@@ -125,6 +141,7 @@ void CUPTIAPI sonde__cuda_buffer_completed(CUcontext context, uint32_t stream, u
     struct buffer *b = buffer_of(bytes);
     b->next = NULL;
     b->valid = valid;
+    atomic_store_explicit(&handed[b->number % HANDED], (uint64_t)b->number << 1 | (valid >= SIZE_BYTES(b->size) / 2), memory_order_release);
     sonde__lock(&buffers.lock);
     buffers.dropped += dropped;
     buffers.completed++;

@@ -177,7 +177,7 @@ static void buffers_are_as_large_as_the_work_is_much(void **state)
         assert_true(size >= before);
         before = size;
         memset(bytes, 0, size);
-        sonde__cuda_buffer_completed(CONTEXT, 0, bytes, size, 0);
+        sonde__cuda_buffer_completed(CONTEXT, 0, bytes, size, size);
         sonde__cuda_collect(SONDE_COLLECT_TURN);
     }
     assert_true(before > 250000 && before < 270000);
@@ -190,6 +190,15 @@ static void buffers_are_as_large_as_the_work_is_much(void **state)
         sonde__cuda_collect(SONDE_COLLECT_TURN);
     }
     assert_true(before < 20000 && before >= 64 * sizeof(CUpti_ActivityKernel10));
+    for (int i = 0; i < 12; i++) { /* handed over at once, with next to nothing in it: nobody filled it */
+        noted.now_ns += 1000000;
+        sonde__cuda_buffer_requested(&bytes, &size, &count);
+        assert_true(i < 2 || size == before);
+        before = size;
+        sonde__cuda_buffer_completed(CONTEXT, 0, bytes, size, 200);
+        sonde__cuda_collect(SONDE_COLLECT_TURN);
+    }
+    assert_true(before < 20000);
 }
 
 static void the_end_is_asked_for_with_force_at_last(void **state)
