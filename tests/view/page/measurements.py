@@ -83,12 +83,13 @@ __global__ void halo(float *mine, const float *theirs, const double *table, int 
 
 
 def comm(options):
-    """A ring of four GPUs of which one sends to the wrong neighbour, as in Snoopie's second demonstration, and a kernel that reads other memory."""
+    """A ring of four GPUs of which one sends to the wrong neighbour, as in Snoopie's second demonstration, and a kernel that reads other memory. Page faults,
+    links' counters, and a collective in which another rank sends, are in no pair."""
     source = os.path.join(options.work, "halo.cu")
     with open(source, "w", encoding="utf-8") as file:
         file.write(HALO)
     p = live.Process("ring-4711-1", 4711)
-    gpus, thread, at = [p.device("Test GPU") for _ in range(4)], p.thread(4711), p.start_ns + zoo.MS
+    gpus, thread, at = [p.device("Test GPU", pci=(0x1A + k) << 8) for k in range(4)], p.thread(4711), p.start_ns + zoo.MS
     queues = [p.queue(gpu) for gpu in gpus]
     here = lambda name, line: p.node(0, p.frame(live.PYTHON, p.python(name, os.path.join(options.work, "ring.py"), line)))
     call = lambda node, name: p.node(node, p.frame(live.API, offset=2, name=name))
@@ -109,8 +110,12 @@ def comm(options):
     p.remote(halo, arrays[1], 3, 1, gpus[0], gpus[1], what=3, size=4, file=source, line=8)
     p.looked_at(halo, 3)
     p.looked_at(halo, 1, 18)
+    p.migration(p.object(7, call(here("shared", 11), "cuMemAllocManaged"), 4096, p.start_ns), 0, gpus[0], 321, faults=True)
+    world = p.lane(2, device=gpus[0], name="NCCL world 0xabc rank 0 of 2")
+    p.enqueue(thread, world, "cuLaunchKernelEx", main, "collective", at, at + 10, at + 30500, at + 90500, name="Broadcast float32", size=5 << 20,
+              work=p.work(collective=(p.string("RING"), p.string("SIMPLE"), 16, 0, 2, 2)))
     path = os.path.join(options.work, "comm.sonde")
-    live.write_manifest(path, ["python3", "ring.py"])
+    live.write_manifest(path, ["python3", "ring.py"], nvlinks=[{"pci": "00000000:1A:00.0", "name": "Test GPU", "sent_bytes": 3 << 20, "received_bytes": 5 << 20}])
     p.write(path)
     return path
 

@@ -624,6 +624,7 @@ class Tour {
     const comm = this.report("comm"), main = this.page.locator("main");
     await this.commSystem(comm, main);
     await this.commLists(comm, main);
+    await this.commBeside(comm, main);
     await this.commChosen(comm, main);
     await this.commDevices(comm, main);
     this.nothingWrong("comm, by numbers");
@@ -663,6 +664,17 @@ class Tour {
       await this.open(`${this.base}#/comm?show=${show}`);
       const found = await this.commColumn(main, table, at), expected = rows.map(({ operations }) => operations).sort();
       check(`comm: ${table}, as sonde report has them`, rows.length > 0 && JSON.stringify(found) === JSON.stringify(expected), `${found} for ${expected}`);
+    }
+  }
+
+  /** What is in no pair. */
+  async commBeside({ collectives, faults, links }, main) {
+    await this.open(`${this.base}#/comm`);
+    const lists = [["Collectives", 4, collectives.map((row) => row.operations)], ["Page faults", 2, faults.map((row) => row.faults)], ["Links", 0, links.map(() => NaN)]];
+    for (const [table, at, expected] of lists) {
+      const found = expected.length > 0 ? await this.commColumn(main, table, at) : [];
+      check(`comm: ${table}, as sonde report has them`, JSON.stringify(found) === JSON.stringify(expected.sort()) && (await main.getByRole("table", { name: table }).count()) === Number(expected.length > 0),
+        `${found} for ${expected}`);
     }
   }
 
@@ -709,6 +721,8 @@ class Tour {
     const main = this.page.locator("main"), { lines } = this.report("comm"), access = lines.find(({ kernel }) => kernel !== null);
     await this.show("comm");
     check("comm: what is missing is said", (await this.text()).includes(plain("Not all launches of kernels were looked at")));
+    const beside = (await this.text());
+    check("comm: what is in no pair", ["Broadcast float32", "RING", "shared() ring.py", "321", "3.15 MB", "5.24 MB"].every((words) => beside.includes(plain(words))), beside.slice(-600));
     await this.open(`${this.base}#/comm?show=code`);
     await main.getByRole("button", { name: `${path.basename(access.file)}:${access.line}` }).first().click();
     await this.watch.settled();

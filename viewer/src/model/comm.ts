@@ -54,7 +54,37 @@ export interface Comm {
   objects: SentObject[];
   links: { link: string; bytes_counted: number; bytes_attributed: number }[];
   matrix: Pair[];
+  faults: Faults[];
+  collectives: Collective[];
   coverage: Coverage[];
+}
+
+/** NVLink's counters of a device, one way, beside what is attributed. */
+export type Link = Comm["links"][number];
+
+/** Page faults of a processor on managed memory of one place. */
+export interface Faults {
+  at: End;
+  at_name: string;
+  faults: number;
+  name: string | null;
+  site: string | null;
+  process: string;
+}
+
+/** What one rank asked of NCCL, and how that was carried out. */
+export interface Collective {
+  name: string;
+  communicator: string;
+  ranks: number | null;
+  algorithm: string | null;
+  protocol: string | null;
+  channels: number | null;
+  operations: number;
+  bytes: number;
+  sent_bytes: number | null;
+  total_ns: number | null;
+  process: string;
 }
 
 /** A kernel whose accesses were counted. */

@@ -5,7 +5,7 @@ import { matrixOf, measured, measuredText, MEASURES, pairText, shortNames, wayKe
 import { useShared } from "../context.js";
 import { Scroll } from "../parts/scroll.jsx";
 import { Chord } from "./chord.jsx";
-import { Pairs } from "./tables.jsx";
+import { Collectives, Links, PageFaults, Pairs } from "./tables.jsx";
 
 /** Of a name at the matrix. */
 const LETTERS = 32;
@@ -29,6 +29,25 @@ export function System({ comm, chosen }: { comm: Comm; chosen: Pair | null }) {
       </div>
       <h2>{chosen ? `From ${chosen.from_name} to ${chosen.to_name}` : "All pairs"}</h2>
       <Pairs rows={comm.pairs.filter((row) => !chosen || wayKey(row) === wayKey(chosen))} all={comm.bytes} />
+      {!chosen && comm.collectives.length > 0 && (
+        <>
+          <h2>Collectives of NCCL</h2>
+          <Collectives rows={comm.collectives} />
+        </>
+      )}
+      {!chosen && comm.faults.length > 0 && (
+        <>
+          <h2>Page faults on managed memory</h2>
+          <PageFaults rows={comm.faults} />
+        </>
+      )}
+      {!chosen && comm.links.length > 0 && (
+        <>
+          <h2>What the links carried</h2>
+          <p class="source-note">NVLink’s counters have everybody’s bytes; what is attributed is this program’s.</p>
+          <Links rows={comm.links} />
+        </>
+      )}
     </>
   );
 }

@@ -1,8 +1,8 @@
 /* tables.tsx - the lists of the page Communication: pairs, lines, data objects, and the kernels that were looked at. */
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import { bytesText, lineText, meaningOf, rateText, wayText, type Coverage, type Line, type Pair, type SentObject, type Sums } from "../../model/comm.js";
-import { formatCount, formatShare, formatTime } from "../../model/units.js";
+import { bytesText, lineText, meaningOf, rateText, wayText, type Collective, type Coverage, type Faults, type Line, type Link, type Pair, type SentObject, type Sums } from "../../model/comm.js";
+import { formatBytes, formatCount, formatShare, formatTime } from "../../model/units.js";
 import { useShared } from "../context.js";
 import { SortTable, type SortColumn } from "../memory/sorttable.jsx";
 import { CsvButton } from "../parts/download.jsx";
@@ -75,6 +75,49 @@ export function Objects({ rows, all, keyOf, chosen, onChoose }: Choosing<SentObj
 export function Ways({ rows, all, table, label }: Listed<Sums> & { table: string; label: string }) {
   const sums = useSums<Sums>(table, all);
   return <Listing label={label} rows={rows} columns={[useWay<Sums>(), ...sums]} first={1} />;
+}
+
+/** What ranks asked of NCCL. */
+export function Collectives({ rows }: { rows: Collective[] }) {
+  const { views } = useShared(), means = (column: string) => meaningOf(views, "collectives", column);
+  const columns: SortColumn<Collective>[] = [
+    { title: "collective", definition: means("name"), text: true, value: (row) => row.name, cell: (row) => row.name },
+    { title: "communicator", definition: means("communicator"), text: true, value: (row) => row.communicator, cell: (row) => row.communicator },
+    { title: "sent", definition: means("sent_bytes"), value: (row) => row.sent_bytes, cell: (row) => (row.sent_bytes === null ? "-" : formatBytes(row.sent_bytes)) },
+    { title: "bytes", definition: means("bytes"), value: (row) => row.bytes, cell: (row) => formatBytes(row.bytes) },
+    { title: "operations", definition: means("operations"), value: (row) => row.operations, cell: (row) => formatCount(row.operations) },
+    { title: "time", definition: means("total_ns"), value: (row) => row.total_ns, cell: (row) => formatTime(row.total_ns) },
+    { title: "algorithm", definition: means("algorithm"), text: true, value: (row) => row.algorithm, cell: (row) => row.algorithm ?? "-" },
+    { title: "protocol", definition: means("protocol"), text: true, value: (row) => row.protocol, cell: (row) => row.protocol ?? "-" },
+    { title: "channels", definition: means("channels"), value: (row) => row.channels, cell: (row) => (row.channels === null ? "-" : formatCount(row.channels)) },
+    { title: "process", definition: means("process"), text: true, value: (row) => row.process, cell: (row) => row.process },
+  ];
+  return <Listing label="Collectives" rows={rows} columns={columns} first={2} />;
+}
+
+export function PageFaults({ rows }: { rows: Faults[] }) {
+  const { views } = useShared(), means = (column: string) => meaningOf(views, "faults", column);
+  const columns: SortColumn<Faults>[] = [
+    { title: "of", definition: means("at_name"), text: true, value: (row) => row.at_name, cell: (row) => row.at_name },
+    { title: "allocated by", definition: means("site"), text: true, value: (row) => row.site, cell: (row) => row.site ?? "-" },
+    { title: "page faults", definition: means("faults"), value: (row) => row.faults, cell: (row) => formatCount(row.faults) },
+    { title: "process", definition: means("process"), text: true, value: (row) => row.process, cell: (row) => row.process },
+  ];
+  return <Listing label="Page faults" rows={rows} columns={columns} first={2} />;
+}
+
+export function Links({ rows }: { rows: Link[] }) {
+  const { views } = useShared(), means = (column: string) => meaningOf(views, "links", column);
+  const columns: SortColumn<Link>[] = [
+    { title: "NVLink of device", definition: means("link"), text: true, value: (row) => row.link, cell: (row) => row.link },
+    { title: "counted", definition: means("bytes_counted"), value: (row) => row.bytes_counted, cell: (row) => formatBytes(row.bytes_counted) },
+    { title: "attributed", definition: means("bytes_attributed"), value: (row) => row.bytes_attributed, cell: (row) => formatBytes(row.bytes_attributed) },
+    {
+      title: "of it", definition: "attributed as % of what was counted", value: (row) => (row.bytes_counted > 0 ? row.bytes_attributed / row.bytes_counted : null),
+      cell: (row) => (row.bytes_counted > 0 ? formatShare(row.bytes_attributed / row.bytes_counted) : "-"),
+    },
+  ];
+  return <Listing label="Links" rows={rows} columns={columns} first={1} />;
 }
 
 export function Looked({ rows }: { rows: Coverage[] }) {
