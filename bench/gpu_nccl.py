@@ -2,10 +2,11 @@
 which print how long an all-reduce of each size took, in ns.
 """
 import os
-import socket
-import subprocess
 import sys
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "gpu"))
+import torch_nccl  # noqa: E402
 
 SIZES = {"4 KiB": (4 << 10, 4000), "1 MiB": (1 << 20, 2000), "64 MiB": (64 << 20, 200)}  # bytes, how many
 BLOCKS = 5
@@ -37,13 +38,7 @@ def main():
     if "RANK" in os.environ:
         rank()
         return 0
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    ranks = [subprocess.Popen([sys.executable, os.path.abspath(__file__)],
-                              env=dict(os.environ, RANK=str(i), LOCAL_RANK=str(i), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)))
-             for i in range(2)]
-    return max(abs(p.wait()) for p in ranks)
+    return torch_nccl.start(__file__)
 
 
 def run(bench, seconds, nothing):

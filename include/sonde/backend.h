@@ -301,7 +301,7 @@ struct sonde_work {
     uint32_t source_device, target_device;  /* copies between devices: device ids */
     uint32_t algorithm, protocol;           /* collectives: string ids; 0 unknown */
     uint32_t channels;                      /* 0 unknown */
-    uint32_t rank, ranks;                   /* whose it is in its communicator, and how many there are; 0 unknown */
+    uint32_t rank, ranks;                   /* whose it is in its communicator, from 0; how many there are, 0 unknown */
     uint32_t peer;                          /* the other rank of a send or receive, the root of a collective that has one, from 1; 0 none */
 };
 uint32_t sonde_work_intern(const struct sonde_work *work);

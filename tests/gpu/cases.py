@@ -2,11 +2,9 @@
 
 A check is a function of a Measurement; it yields (what, holds, detail).
 """
-import collections
 import os
 import re
 
-import harness
 import known
 from harness import HERE, marked_line
 
@@ -244,137 +242,6 @@ def check_many_lanes(m):
     yield from check_lanes("one", 1000, 3)(m)
     yield equal("calls that made and destroyed streams", (calls_of(m, "cuStreamCreate"), calls_of(m, "cuStreamDestroy")), (1000, 1000))
     yield equal("sets on as many lanes", len(m.by_lane(kind="fill")), 1000)
-
-
-def check_peers(m):
-    ways = {}
-    for op in m.rows(kind="peer_copy"):
-        work = m.work(op) or {}
-        way = (work.get("source_device"), work.get("target_device"))
-        ways[way] = ways.get(way, 0) + 1
-    yield equal("directions of the copies between devices", sorted(ways.values()), [5, 13])
-    yield "each names both devices", all(a and b and a != b for a, b in ways), str(ways)
-    devices = {m.view("export")["processes"][p]["lanes"][lane - 1]["device"] for p, lane in m.by_lane("pull")}
-    yield equal("devices of the kernels", len(devices), 2)
-
-
-def pairs(m):
-    """(from, to, kind) -> operations, bytes of the view comm, which counts exactly."""
-    return {(p["from"], p["to"], p["kind"]): (p["operations"], p["bytes"]) for p in m.view("comm")["pairs"] if p["exact"]}
-
-
-def check_peer_pairs(m):
-    yield equal("pairs: operations and bytes", pairs(m), {(0, 1, "copy"): (13, 22 * MIB), (1, 0, "copy"): (5, 5 * MIB), (1, "host", "copy"): (1, 4 * MIB)})
-
-
-def check_between(m):
-    ways = ["peer", "peer-async", "default", "device-to-device", "async", "2d", "2d-async", "3d-peer", "3d-peer-async", "driver", "driver-unified", "graph"]
-    yield equal("pairs: operations and bytes", pairs(m), {(0, 1, "copy"): (len(ways), 256 * len(ways)), (1, "host", "copy"): (1, 256)})
-    lines = {line["line"]: (line["from"], line["to"], line["operations"], line["bytes"]) for line in m.view("comm")["lines"] if line["to"] == 1}
-    yield equal("lines: one transfer of 256 bytes each", lines, {marked_line(source("between"), way): (0, 1, 1, 256) for way in ways})
-
-
-def check_migrations(m):
-    """64 MiB to device 0 as it faults, back, there again by a prefetch, to device 1 and back; nothing of what stays."""
-    comm = m.view("comm")
-    moved = {(p["from"], p["to"]): p["bytes"] for p in comm["pairs"] if p["kind"] == "migration"}
-    yield equal("bytes moved", moved, {("host", 0): 128 * MIB, (0, "host"): 64 * MIB, (0, 1): 64 * MIB, (1, "host"): 64 * MIB})
-    yield equal("moves by the driver", comm["managed_bytes"], 320 * MIB)
-    yield equal("of managed memory", {row["name"] for row in comm["objects"]}, {"managed"})
-    line = marked_line(os.path.join(HERE, "programs", "migrations.cu"), "managed")
-    yield equal("on the line that allocated it", {(row["function"].split("(")[0], row["line"]) for row in comm["lines"]}, {("managed", line)})
-    yield equal("page faults of", {row["at"] for row in comm["faults"]}, {"host", 0, 1})
-    yield "and so many", all(row["faults"] > 10 for row in comm["faults"]), str([(row["at"], row["faults"]) for row in comm["faults"]])
-
-
-def check_staged(m):
-    """Without peer access a copy between devices goes by way of the host."""
-    yield equal("pairs: operations and bytes", pairs(m), {(0, "host", "copy"): (9, 9 * MIB), ("host", 1, "copy"): (9, 9 * MIB), (1, "host", "copy"): (1, MIB)})
-    found = [row for row in m.view("advice")["advice"] if row["rule"] == "copies_by_host"]
-    yield equal("advice: copies that go by way of the host", (sum(row["count"] for row in found), sum(row["bytes"] for row in found)), (9, 9 * MIB))
-
-
-def ring_pairs(devices, right):
-    """Bytes that the ranks of examples/ring.cu store on other devices."""
-    count, sent = max(devices, 4), collections.Counter()
-    for rank in range(count):
-        to = 2 if rank == 0 and not right else (rank + 1) % count
-        here, there = (r * devices // count for r in (rank, to))
-        if here != there:
-            sent[here, there, "store"] += 100 * MIB
-    return dict(sent)
-
-
-def check_ring(right):
-    def check(m):
-        found = {key: size for key, (_, size) in accesses(m.view("comm")["pairs"], lambda row: (row["from"], row["to"], row["kind"])).items()}
-        yield equal("bytes from GPU to GPU", found, ring_pairs(harness.ask_gpu().count, right))
-        lines = {line["line"] for line in m.view("comm")["lines"] if line["kind"] == "store"}
-        with open(os.path.join(os.path.dirname(__file__), "..", "..", "examples", "ring.cu"), encoding="utf-8") as file:
-            marked = next(number for number, text in enumerate(file, 1) if "LINE send" in text)
-        yield equal("the line of the kernel that stores", lines, {marked})
-    return check
-
-
-def accesses(rows, key, exact=True):
-    """key -> accesses of kernels' threads, bytes, of rows of the view comm that count all launches, or not."""
-    found = {}
-    for row in rows:
-        if row["exact"] == exact and row["kind"] in ("load", "store", "atomic"):
-            operations, size = found.get(key(row), (0, 0))
-            found[key(row)] = operations + row["operations"], size + row["bytes"]
-    return found
-
-
-REMOTE_N = 4096  # of remote.cu; 31: bytes of one element of each width
-REMOTE_LINES = {
-    ("once", 0, 1, "store"): (7 * 32, 7 * 128), ("once", 1, 0, "store"): (32, 128),
-    ("mixed", 0, 1, "store"): (3 * 8, 3 * 32), ("mixed", 0, "host", "store"): (3 * 8, 3 * 32),
-    ("copy_one", 1, 0, "load"): (10 * REMOTE_N, 2 * 31 * REMOTE_N), ("copy_one", 0, 1, "store"): (10 * REMOTE_N, 2 * 31 * REMOTE_N),
-    ("reduction", 0, 1, "atomic"): (256, 1024), ("exchange", 0, 1, "atomic"): (128, 512),
-    ("from_host", "host", 0, "load"): (5 * (REMOTE_N - 7), 20 * (REMOTE_N - 7)),
-    ("in_structure", 0, 1, "store"): (128, 512), ("by_variable", 0, 1, "store"): (48, 192),
-    **{(line, d, 1 - d, "store"): (1280, 5120) for line in ("above", "below") for d in (0, 1)},
-}
-
-
-def check_remote(m):
-    names = {marked_line(source("remote"), name): name for name in {key[0] for key in REMOTE_LINES}}
-    found = m.view("comm")
-    lines = accesses(found["lines"], lambda row: (names.get(row["line"], row["line"]), row["from"], row["to"], row["kind"]))
-    yield equal("accesses of kernels to other memory, by line", lines, REMOTE_LINES)
-    ways = {}
-    for (_, *way), (operations, size) in REMOTE_LINES.items():
-        before = ways.get(tuple(way), (0, 0))
-        ways[tuple(way)] = before[0] + operations, before[1] + size
-    yield equal("the same by pair", accesses(found["pairs"], lambda row: (row["from"], row["to"], row["kind"])), ways)
-    yield equal("the same by object", accesses(found["objects"], lambda row: (row["from"], row["to"], row["kind"])), ways)
-    owners = {(row["owner"], row["to"] if row["kind"] != "load" else row["from"]) for row in found["objects"] if row["kind"] in ("load", "store", "atomic")}
-    yield equal("owners of the objects", owners, {(0, 0), (1, 1), ("host", "host")})
-    missed = [row for row in found["coverage"] if row["looked_at"] != row["launches"]]
-    yield equal("launches that were not looked at", missed, [])
-    yield equal("kernels", {row["kernel"] for row in found["coverage"]},
-                {"once", "mixed", "widths", "widths_read", "atomics", "from_host", "in_structure", "by_variable", "only_here", "stencil"})
-
-
-def check_ipc(m):
-    """What another process has on its GPU, which no driver names: its allocation counts there, and here is where it was opened."""
-    found = m.view("comm")
-    lines = accesses(found["lines"], lambda row: (row["line"], row["from"][-2:], row["to"], row["kind"]))
-    yield equal("stores to the other process's memory", lines, {(marked_line(source("ipc"), "to_parameter"), " 0", None, "store"): (96, 384),
-                                                                (marked_line(source("ipc"), "to_table"), " 0", None, "store"): (48, 192)})
-    yield equal("launches that were not looked at", [row for row in found["coverage"] if row["looked_at"] != row["launches"]], [])
-    yield equal("objects", {row["name"] for row in found["objects"] if row["kind"] == "store"}, {"ipc"})
-    memory = sorted(site["bytes"] for space in m.view("memory")["spaces"] for site in space["sites"])
-    yield equal("bytes of allocations: two of the child, one of the parent", memory, [16, 128, 128])
-
-
-def check_remote_of(m):
-    found = m.view("comm")
-    lines = accesses(found["lines"], lambda row: (row["kernel"], row["from"], row["to"], row["kind"]), exact=False)
-    yield equal("accesses of the kernel that was asked for", lines, {("once", 0, 1, "store"): (3 * 32, 3 * 128), ("once", 1, 0, "store"): (32, 128)})
-    reasons = {row["kernel"]: row["reason"] for row in found["coverage"] if row["looked_at"] != row["launches"]}
-    yield "the others are named, and why", "not asked for" in reasons.get("stencil", "") and "chose" in reasons.get("once", ""), str(reasons)
 
 
 def check_batch(m):
@@ -983,16 +850,6 @@ CASES = [
     Case("waits", ["{bin}/waits"], {"first": 1, "second": 2, "captured": 4, "legacy": 1},
          {"write": (2, 8192), "read": (3, 12288), "copy": (1, 1024), "fill": (1, 4096)},
          [check_waits(*WAITS), check_waited, check_default_stream, check_uses, known.check_long_kernel]),
-    Case("peers", ["{bin}/peers"], {"pull": 50}, {"peer_copy": (18, 27 * MIB), "fill": (1, 4 * MIB), "read": (1, 4 * MIB)},
-         [check_peers, check_peer_pairs, known.check_communication], gpus=2),
-    Case("peers-off", ["{bin}/staged"], {}, {"read": (9 + 1, 10 * MIB), "write": (9, 9 * MIB), "fill": (1, MIB)}, [check_staged], gpus=2),
-    Case("migrations", ["{bin}/migrations"], {"add": 3}, {}, checks=[check_migrations], options=["--comm"], gpus=2),
-    Case("between", ["{bin}/between"], checks=[check_between], gpus=2),
-    Case("remote", ["{bin}/remote"], checks=[check_remote], options=["--comm"], gpus=2),
-    Case("ring", ["{bin}/ring"], checks=[check_ring(False)], options=["--comm"], gpus=2),
-    Case("ring-right", ["{bin}/ring", "right"], checks=[check_ring(True)], options=["--comm"], gpus=2),
-    Case("ipc", ["{bin}/ipc"], checks=[check_ipc], options=["--comm"], gpus=2),
-    Case("remote-some", ["{bin}/remote"], checks=[check_remote_of], options=["--comm=kernels", "--kernel", "once", "--comm-sample", "1"], gpus=2),
     Case("counters", ["{bin}/counters"], checks=[check_counters], options=["--counters", "default"]),
     Case("series", ["{bin}/series"], checks=[check_series], options=["--counter-series", "1ms"]),
     Case("think", ["{bin}/think"], {"work": 20}, {"fill": (1, 4), "read": (1, 4)}, [known.check_thinking, known.check_one_lane]),

@@ -22,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "report")]
 import cases  # noqa: E402
 import code_cases  # noqa: E402
+import comm_cases  # noqa: E402
 import harness  # noqa: E402
 import sums  # noqa: E402
 import tool_cases  # noqa: E402
@@ -179,7 +180,7 @@ def build_or_skip(runner, nvcc):
 def main():
     options = parse()
     if options.list:
-        print("\n".join(case.name for case in cases.CASES + code_cases.CASES + tool_cases.CASES + torch_cases.CASES))
+        print("\n".join(case.name for case in cases.CASES + comm_cases.CASES + code_cases.CASES + tool_cases.CASES + torch_cases.CASES))
         return 0
     gpu, nvcc = harness.ask_gpu(), harness.find_nvcc()
     runner = Runner(options, gpu)
@@ -201,7 +202,7 @@ def main():
     def chosen(case):
         return not options.names or any(fnmatch.fnmatch(case.name, pattern) for pattern in options.names)
 
-    native = [case for case in cases.CASES + code_cases.CASES if chosen(case)]
+    native = [case for case in cases.CASES + comm_cases.CASES + code_cases.CASES if chosen(case)]
     tools = list(filter(chosen, tool_cases.CASES))
     failed_builds = build_or_skip(runner, nvcc) if native or tools else {}
     for case in native:

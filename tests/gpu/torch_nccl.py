@@ -91,20 +91,25 @@ def rank():
     dist.destroy_process_group()
 
 
-def main():
-    if "RANK" in os.environ:
-        rank()
-        return 0
+def start(script):
+    """Two ranks of it; the worst of their statuses."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    ranks = [subprocess.Popen([sys.executable, __file__],
+    ranks = [subprocess.Popen([sys.executable, os.path.abspath(script)],
                               env=dict(os.environ, RANK=str(i), LOCAL_RANK=str(i), WORLD_SIZE="2",
                                        MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)))
              for i in range(2)]
     statuses = [p.wait() for p in ranks]
     print("ranks", statuses)
     return max(map(abs, statuses))
+
+
+def main():
+    if "RANK" in os.environ:
+        rank()
+        return 0
+    return start(__file__)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ sys.path.insert(0, os.path.join(HERE, "..", "guest"))
 import harness  # noqa: E402
 from harness import Failure  # noqa: E402
 
-VENV = os.environ.get("SONDE_TEST_PYTHON", sys.executable)
 PYTHON = "/usr/bin/python3"  # the distribution's modules belong to the distribution's Python
 TESTSRC = "testsrc=size=1280x720:rate=25:duration=2"
 UNSHARP = "format=yuv420p,hwupload,unsharp_opencl=lx=5:ly=5:la=1.5,hwdownload,format=yuv420p"
@@ -39,7 +38,7 @@ PROGRAMS = {
                "ffmpeg", "", ["out.yuv"]),
     "arrays": ([PYTHON, os.path.join(HERE, "arrays.py")], "python3-pyopencl", "", []),
     "umat": ([PYTHON, os.path.join(HERE, "umat.py")], "python3-opencv", "", []),
-    "usm": ([VENV, os.path.join(HERE, "usm.py")], "dpctl of PyPI", "", []),
+    "usm": ([sys.executable, os.path.join(HERE, "usm.py")], "dpctl of PyPI", "", []),
 }
 PYTHON_MODULES = {"arrays": "pyopencl", "umat": "cv2", "usm": "dpctl"}
 

@@ -19,7 +19,8 @@ struct stretch {
 };
 
 static struct {
-    struct sonde_lock lock;
+    struct sonde_lock lock;        /* of the stretches; never while CUPTI is called, whose callbacks free objects */
+    struct sonde_lock asking;      /* of `there` and `reports` */
     struct stretch all[STRETCHES]; /* those made last */
     _Atomic uint32_t made;
     uint32_t last;                 /* where the last record was */
@@ -56,7 +57,6 @@ static CUptiResult configure(void)
     return first;
 }
 
-/* Under the lock. */
 static bool ask(void)
 {
     sonde__cuda_quiet(true);
@@ -77,11 +77,20 @@ static void switch_records(bool on)
 
 void sonde__cuda_managed_report(bool on)
 {
-    sonde__lock(&managed.lock);
+    sonde__lock(&managed.asking);
     managed.reports = on;
     if (managed.there)
         switch_records(on);
-    sonde__unlock(&managed.lock);
+    sonde__unlock(&managed.asking);
+}
+
+static void begin(void)
+{
+    sonde__lock(&managed.asking);
+    managed.there = ask();
+    if (managed.there && managed.reports)
+        switch_records(true);
+    sonde__unlock(&managed.asking);
 }
 
 void sonde__cuda_managed_allocated(uint64_t address, uint64_t bytes, uint32_t object)
@@ -91,9 +100,9 @@ void sonde__cuda_managed_allocated(uint64_t address, uint64_t bytes, uint32_t ob
     sonde__lock(&managed.lock);
     const uint32_t made = atomic_fetch_add(&managed.made, 1);
     managed.all[made % STRETCHES] = (struct stretch){address, address + bytes, sonde_now_ns(), 0, object};
-    if (!made && (managed.there = ask()) && managed.reports)
-        switch_records(true);
     sonde__unlock(&managed.lock);
+    if (!made)
+        begin();
 }
 
 void sonde__cuda_managed_freed(uint32_t object)

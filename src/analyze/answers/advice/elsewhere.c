@@ -7,13 +7,13 @@
 
 enum { TIMES_LEAST = 4 }; /* that all bytes of the objects of a place went, there or back; that a device read them */
 
-/* Of all objects that were allocated where this one was, in this process. 0: it is not known. */
-static double bytes_of_site(const struct sonde__find *f, uint32_t process, uint32_t object)
+/* Of all objects that were allocated where this one was, in this process. 0: it is not known, or `went` is too little for this one by itself already. */
+static double bytes_of_site(const struct sonde__find *f, uint32_t process, uint32_t object, double went)
 {
     const struct sonde_process *p = &f->m->processes[process];
     const struct sonde_object *objects = f->objects.processes.items[process];
     double bytes = 0;
-    if (!sonde_object_row(p, object))
+    if (!sonde_object_row(p, object) || went < TIMES_LEAST * (double)p->objects[object].bytes)
         return 0;
     for (uint32_t k = 1; k < p->object_count; k++)
         if (objects[k].site == objects[object].site && !objects[k].part)
@@ -48,8 +48,10 @@ int sonde__advice_moved(struct sonde__find *f, uint32_t process)
     int rc = 0;
     for (uint32_t k = 1; k < p->tables[SONDE_TABLE_MIGRATION].count && !rc; k++) {
         struct sonde__finding found = {.rule = RULE_MOVED, .process = process};
-        const double size = rows[k].faults ? 0 : bytes_of_site(f, process, rows[k].object);
-        if (size <= 0 || !moves_of(p, k, &found) || (double)found.bytes < TIMES_LEAST * size)
+        if (rows[k].faults || !moves_of(p, k, &found))
+            continue;
+        const double size = bytes_of_site(f, process, rows[k].object, (double)found.bytes);
+        if (size <= 0 || (double)found.bytes < TIMES_LEAST * size)
             continue;
         found.leaf = sonde_profile_locate(f->profile, process, p->objects[rows[k].object].node);
         found.sum = (double)found.bytes / size;
@@ -105,7 +107,7 @@ int sonde__advice_reread(struct sonde__find *f, uint32_t process)
     const struct sonde_row_remote *rows = p->tables[SONDE_TABLE_REMOTE].rows;
     int rc = 0;
     for (uint32_t k = 1; k < p->tables[SONDE_TABLE_REMOTE].count && !rc; k++) {
-        const double size = is_load(&rows[k]) && is_first(p, k) ? bytes_of_site(f, process, rows[k].object) : 0, all = size > 0 ? loaded(p, &rows[k], 0) : 0;
+        const double all = is_load(&rows[k]) && is_first(p, k) ? loaded(p, &rows[k], 0) : 0, size = bytes_of_site(f, process, rows[k].object, all);
         if (size <= 0 || all < TIMES_LEAST * size)
             continue;
         struct sonde__finding found = {.rule = RULE_REREAD, .process = process, .device = rows[k].device};
