@@ -33,8 +33,8 @@ static const char script[] = "import sys\n"
                              "except Exception as error:\n"
                              "    print('failed', ' '.join(str(error).split()))\n";
 
-/* Where the package is, for PYTHONPATH: of an installation, or of the wheel that this command is part of. The user's own goes before it. */
-static void add_folders(struct sonde_text *path)
+/* Where the package of an installation is, for PYTHONPATH; the user's own goes before it. (The wheel's own Python has it: python/sonde/__main__.py.) */
+static void add_folder(struct sonde_text *path)
 {
     char prefix[PATH_MAX];
     const char *own = getenv("PYTHONPATH");
@@ -47,7 +47,7 @@ static void add_folders(struct sonde_text *path)
         if (slash)
             *slash = '\0';
     }
-    sonde_text_format(path, "%s%s/share/sonde/python:%s/../..", path->length ? ":" : "", prefix, prefix);
+    sonde_text_format(path, "%s%s/share/sonde/python", path->length ? ":" : "", prefix);
 }
 
 /* This process's, with `path` for PYTHONPATH. The caller frees the array; NULL: out of memory. */
@@ -114,7 +114,7 @@ static int write_all(const struct sonde_measurement *m, struct sonde_out *out, s
     if (code)
         return code;
     python = python && *python ? python : "python3";
-    add_folders(&folders);
+    add_folder(&folders);
     sonde_text_format(&path, "PYTHONPATH=%s", sonde_text_get(&folders));
     char **variables = path.failed ? NULL : environment(path.bytes);
     const int error = variables ? ask((const char *const[]){python, "-c", script, m->path, sonde_out_path(out), NULL}, variables, line, sizeof line) : ENOMEM;

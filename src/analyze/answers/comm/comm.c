@@ -183,7 +183,8 @@ static int add_collective(struct sums *s, const struct sonde_row_op *op, uint32_
     const char *name = sonde_process_string(p, name_of(p, op->node));
     const struct sonde_comm_sent sent = sonde_comm_sent(name, op->bytes, sonde_process_string(p, how ? how->algorithm : 0),
                                                         sonde_process_string(p, how ? how->protocol : 0), how);
-    const struct sonde_comm_end here = end_at(SONDE_COMM_DEVICE, lane < p->lane_count ? p->lanes[lane].device : 0);
+    const uint32_t device = lane < p->lane_count ? p->lanes[lane].device : 0;
+    const struct sonde_comm_end here = end_at(device ? SONDE_COMM_DEVICE : SONDE_COMM_UNKNOWN, device);
     const struct sonde_comm_end there = sent.to ? rank_at(s, lane, sent.to - 1) : (struct sonde_comm_end){0};
     struct flow f = {
         .pair = {.process = s->index, .from = sent.receives ? there : here, .to = sent.receives ? here : there, .kind = SONDE_COMM_COLLECTIVE},
@@ -328,13 +329,6 @@ static bool has_managed(const struct sonde_measurement *m)
                 return true;
     }
     return false;
-}
-
-static int by_faults(const void *left, const void *right)
-{
-    const struct sonde_comm_faults *a = left, *b = right;
-    return a->count != b->count ? (a->count < b->count ? 1 : -1) : (a->process != b->process ? (a->process > b->process ? 1 : -1) : a->at.device > b->at.device ? 1
-                                                                                                                                                                : -1);
 }
 
 static uint64_t launches_of(const struct sonde_comm_coverage *c)
@@ -527,6 +521,16 @@ static bool is_whole(const struct sonde_comm *c, const char *kernel)
         if (strcmp(c->coverage.items[i].name, kernel) == 0)
             return launches_of(&c->coverage.items[i]) == c->coverage.items[i].looked_at;
     return true;
+}
+
+static int by_faults(const void *left, const void *right)
+{
+    const struct sonde_comm_faults *a = left, *b = right;
+    int by = compare(b->count, a->count);
+    by = by ? by : compare(a->process, b->process);
+    by = by ? by : compare_ends(a->at, b->at);
+    by = by ? by : compare(a->kind, b->kind);
+    return by ? by : compare(a->node, b->node);
 }
 
 static int by_sent(const void *left, const void *right)
