@@ -91,6 +91,10 @@ class Program:
         before = self.made()
         until(lambda: self.made() > before + 50, "the program does not go on")
 
+    def compiled(self):
+        """Every size has been launched by every worker: the runtime has nothing to compile any more."""
+        until(lambda: min(self.state()[1 + WORKERS:1 + 2 * WORKERS]) > SIZES + AT_ONCE, "the program's kernels are not compiled")
+
     def end(self, was_stopped=False, is_recorded=False):
         """It says what it found out of order. SIGSTOP by itself ends some waits (signal(7)); what is recorded has the samples' handler."""
         with open(self.path, "r+b") as file:
@@ -235,7 +239,7 @@ def duration(options):
     """By its own time, as a profile, and what the manifest says."""
     import json
     program = Program(options)
-    program.goes_on()  # its kernels are compiled
+    program.compiled()
     for _ in range(5):  # on a busy machine a runtime that compiles may launch nothing for two seconds
         record = Record(options, program.pid, "m.sonde", "--profile", "--duration", "2s").begun()
         begun_then = program.begun()
@@ -318,6 +322,7 @@ def ends(options):
 def killed(options):
     """sonde record is: the agent leaves by itself, and the next one goes on from there."""
     program = Program(options)
+    program.compiled()
     before = program.traits()
     record = Record(options, program.pid).begun()
     time.sleep(0.1)
