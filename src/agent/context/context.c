@@ -4,8 +4,8 @@
  * call. The thread keeps its last path with the node of every prefix: the new
  * path's common prefix costs a comparison, only the rest is looked up. Python
  * frames take the place of the interpreter's evaluation loop, which runs them.
- * Paths with ranges, and others that are put together frame by frame, are in
- * context_merge.c.
+ * Paths that are put together frame by frame are in context_merge.c, and open
+ * ranges, which come last, in ranges.c.
  */
 #include "context.h"
 
@@ -105,16 +105,21 @@ static void count_walk(struct sonde_thread *t)
         sonde__count(t->stack.end == SONDE_UNWIND_CUT ? &t->count.unwind_truncated : &t->count.unwind_failed, 1);
 }
 
-void sonde__context_stack(struct sonde_thread *t)
+static uint32_t api_node(struct sonde_thread *t, uint32_t node, uint32_t api)
 {
-    sonde__unwind(&t->stack, false);
-    count_walk(t);
-    native_frames(t);
-    sonde__context_merged(t, usable_length(t), python_frames(t), true);
-    t->resumable = false;
+    return api == SONDE_API_NONE ? node : sonde__context_child(t, node, sonde__frame_of_api(api));
 }
 
-/* ---- the usual case: no ranges, the whole stack, Python frames with places ---- */
+/* The node of t->path. */
+static uint32_t path_node(struct sonde_thread *t, uint32_t length)
+{
+    uint32_t node = 0;
+    for (uint32_t i = 0; i < length; i++)
+        node = sonde__context_child(t, node, t->path[i]);
+    return node;
+}
+
+/* ---- the usual case: the whole stack, Python frames with places ---- */
 
 #define TOKEN_PYTHON SONDE_TOKEN_PYTHON
 #define TOKEN_FRAME  (1ull << 62) /* with a frame's id; addresses end far below */
@@ -238,7 +243,7 @@ static uint32_t look_up(struct sonde_thread *t, uint32_t n, uint32_t end, uint32
         }
         t->node[n] = node;
     }
-    return sonde__context_child(t, node, sonde__frame_of_api(api));
+    return api_node(t, node, api);
 }
 
 /* As look_up, of a path that is not known; it is kept unless something was folded. */
@@ -261,7 +266,6 @@ static uint32_t usual_context(struct sonde_thread *t, uint32_t api, uint32_t cou
     uint32_t end = make_tokens(t, d, count);
     struct sonde_path_key key = {.parent = n ? t->node[n - 1] : 0, .api = api, .count = end - n, .word = &t->token[n]};
     t->resumable = true;
-    t->path_length = 0; /* node[] is not of path[] */
     if (!key.count)
         return look_up(t, n, end, k, count, api);
     const struct sonde_path *path = sonde__paths_find(&t->paths, &key, t->stack.generation);
@@ -271,27 +275,9 @@ static uint32_t usual_context(struct sonde_thread *t, uint32_t api, uint32_t cou
     return path->leaf;
 }
 
-static uint32_t unusual_context(struct sonde_thread *t, uint32_t api, int python, uint32_t same)
+static uint32_t merged_context(struct sonde_thread *t, uint32_t api, int python)
 {
-    uint32_t n = usable_length(t), length;
-    if (python <= 0 && !sonde__has_link(t) && sonde__open_ranges(t) && t->stack.end == SONDE_UNWIND_OUTERMOST)
-        length = sonde__context_ranged(t, n, same);
-    else
-        length = sonde__context_merged(t, n, python, false);
-    t->resumable = false;
-    t->path_length = length;
-    return sonde__context_child(t, length ? t->node[length - 1] : 0, sonde__frame_of_api(api));
-}
-
-/* The same by sonde__context_merged, from the outermost frame; no range is open. */
-static __attribute__((noinline, cold)) void check_usual(struct sonde_thread *t, uint32_t api, int python, uint32_t leaf)
-{
-    memcpy(t->range_stack, t->node, sizeof t->node);
-    native_frames(t);
-    uint32_t length = sonde__context_merged(t, usable_length(t), python, false);
-    const uint32_t node = sonde__context_child(t, length ? t->node[length - 1] : 0, sonde__frame_of_api(api));
-    sonde__count(&t->count.unwind_mismatched, !sonde__context_same(node, leaf));
-    memcpy(t->node, t->range_stack, sizeof t->node);
+    return api_node(t, path_node(t, sonde__context_merged(t, usable_length(t), python)), api);
 }
 
 static uint32_t context_of_walk(struct sonde_thread *t, uint32_t api)
@@ -299,24 +285,26 @@ static uint32_t context_of_walk(struct sonde_thread *t, uint32_t api)
     bool same_modules = t->stack.generation == t->frame_generation;
     int python = python_frames(t);
     bool attached = sonde__python_attached();
-    if (!sonde__open_ranges(t) && t->stack.end == SONDE_UNWIND_OUTERMOST &&
-        (python <= 0 || t->python[python - 1].stack)) {
+    if (t->stack.end == SONDE_UNWIND_OUTERMOST && (python <= 0 || t->python[python - 1].stack)) {
         native_same(t);
         uint64_t folded = atomic_load_explicit(&t->count.folded, memory_order_relaxed);
         uint32_t node = usual_context(t, api, python > 0 ? (uint32_t)python : 0, same_modules);
         bool again = sonde__python_attached() != attached;
         if (__builtin_expect(!again, 1) && atomic_load_explicit(&t->count.folded, memory_order_relaxed) == folded)
             sonde__known_keep(t, api, python > 0 ? (uint32_t)python : 0, node);
-        if (__builtin_expect(sonde__agent.config.check && !again, 0))
-            check_usual(t, api, python, node);
+        if (__builtin_expect(sonde__agent.config.check && !again, 0)) {
+            native_frames(t);
+            sonde__count(&t->count.unwind_mismatched, !sonde__context_same(merged_context(t, api, python), node));
+        }
         if (__builtin_expect(!again, 1))
             return node;
         sonde__paths_forget(&t->paths); /* one of these frames was the interpreter's first */
     }
-    uint32_t same = native_frames(t);
+    native_frames(t);
     if (sonde__python_attached() != attached)
         python = python_frames(t);
-    return unusual_context(t, api, python, same);
+    t->resumable = false;
+    return merged_context(t, api, python);
 }
 
 /* ---- samples ----------------------------------------------------------------- */
@@ -379,7 +367,6 @@ static uint32_t usual_sample(struct sonde_thread *t, uint32_t count, bool exact)
     }
     /* A call may make nodes that a sample must not. */
     t->resumable = atomic_load_explicit(&t->count.folded, memory_order_relaxed) == folded;
-    t->path_length = 0;
     return node;
 }
 
@@ -397,8 +384,8 @@ static uint32_t unusual_sample(struct sonde_thread *t, int python, bool exact)
         return 0;
     t->native_length = n;
     t->resumable = false;
-    t->path_length = sonde__context_merged(t, usable_length(t), python, false);
-    return t->path_length ? t->node[t->path_length - 1] : 0;
+    const uint32_t length = sonde__context_merged(t, usable_length(t), python);
+    return sonde__open_ranges(t) ? sonde__ranges_sample(t, length) : path_node(t, length);
 }
 
 static void check_sample(struct sonde_thread *t, const struct sonde_place *at)
@@ -434,7 +421,7 @@ static uint32_t node_of_place(struct sonde_thread *t, const struct sonde_place *
     sonde__python_care = NULL;
     sonde__handler.missed |= care.torn;
     if (sonde__handler.missed) { /* what is kept of this walk is not whole */
-        t->native_length = t->path_length = 0;
+        t->native_length = 0;
         t->resumable = false;
     }
     return node;
@@ -489,7 +476,7 @@ static inline uint32_t known_context(struct sonde_thread *t, uint32_t api, bool 
 {
     struct sonde_stack *s = &t->stack;
     struct sonde_trail *trail;
-    bool may = s->trails && sonde__known_may(t);
+    bool may = s->trails;
     uint32_t node = 0;
     while ((trail = sonde__unwind(s, may))) {
         if (!and_walk && (node = sonde__replay_of(t, trail, api))) {
@@ -519,7 +506,7 @@ static __attribute__((noinline)) uint32_t context_by_trail(struct sonde_thread *
                                                            uintptr_t here)
 {
     if (sonde__agent.config.light)
-        return sonde__context_child(t, 0, sonde__frame_of_api(api));
+        return api_node(t, 0, api);
     if (__builtin_expect(!t->stack.trails, 0))
         begin_trails(t);
     if (t->replay)
@@ -546,6 +533,10 @@ __attribute__((noinline, hot)) uint32_t sonde__context(struct sonde_thread *t, u
         node = context_by_trail(t, api, node, check, here);
     else
         count_replay(t);
+    if (api == SONDE_API_NONE)
+        return node;
+    if (__builtin_expect(atomic_load_explicit(&t->ranges.depth, memory_order_relaxed), 0) && !sonde__agent.config.light)
+        node = sonde__ranges_context(t, node);
     t->last_context = node;
     void (*watch)(uint32_t context) = atomic_load_explicit(&watch_calls, memory_order_relaxed);
     if (__builtin_expect(watch != NULL, 0))

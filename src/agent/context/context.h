@@ -2,6 +2,7 @@
  *
  *     frame.c          modules, and frames of every kind
  *     context.c        the usual case; context_merge.c: paths put together frame by frame
+ *     ranges.c         where open ranges stand in them
  *     node.c           nodes of the tree
  *     known.c          contexts of calls that came before, by one look-up
  *     replay.c         the same before the stack is walked (replay.h)
@@ -46,9 +47,16 @@ static inline uint64_t sonde__python_token(const struct sonde_pyframe *f)
 
 /* ---- known.c: `pythons` frames are in python[] ------------------------------------------------ */
 
-bool sonde__known_may(const struct sonde_thread *t);
 uint32_t sonde__known_node(struct sonde_thread *t, const struct sonde_trail *trail, uint32_t api, uint32_t pythons); /* 0: not known */
 void sonde__known_keep(struct sonde_thread *t, uint32_t api, uint32_t pythons, uint32_t leaf); /* after the last walk */
+
+/* ---- ranges.c: at least one is open, but where one is opened -------------------------------------- */
+
+uint32_t sonde__ranges_context(struct sonde_thread *t, uint32_t node); /* what the context is among the open ranges */
+/* Range number `depth` is opened, in the context `node`; the caller counts it as open afterwards. */
+void sonde__ranges_open(struct sonde_thread *t, uint32_t depth, uint32_t node, uint32_t frame);
+void sonde__ranges_closed(struct sonde_thread *t, uint32_t from); /* one was, and this is number `from` now */
+uint32_t sonde__ranges_sample(struct sonde_thread *t, uint32_t count); /* node of path[] among them; in a handler, as sonde__context_sample */
 
 /* ---- node.c ------------------------------------------------------------------------------------- */
 
@@ -59,13 +67,17 @@ uint32_t sonde__context_child(struct sonde_thread *t, uint32_t parent, uint32_t 
 uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde_op_kind kind, uint32_t name);
 /* The same below `parent`, prepared in `origin` (0 none). Under harvest_lock. */
 uint32_t sonde__context_report(uint32_t parent, uint32_t origin, enum sonde_op_kind kind, uint32_t name);
+uint32_t sonde__node_parent(uint32_t node); /* 0: none */
+uint32_t sonde__node_frame(uint32_t node);
+bool sonde__frame_same(uint32_t a, uint32_t b); /* are they of the same code? */
 /* Are these contexts of the same code? Any thread; slow. */
 __attribute__((cold)) bool sonde__context_same(uint32_t a, uint32_t b);
 
 /* ---- context.c --------------------------------------------------------------------------------- */
 
-uint32_t sonde__context(struct sonde_thread *t, uint32_t api); /* API node of the caller's stack */
-void sonde__context_stack(struct sonde_thread *t); /* brings range_stack up to date with the caller's stack */
+/* API node of the caller's stack, among the open ranges. SONDE_API_NONE: the node of the stack itself, without them. */
+uint32_t sonde__context(struct sonde_thread *t, uint32_t api);
+#define SONDE_API_NONE UINT32_MAX
 
 /* In a sample's handler: node of the interrupted place. 0, or sonde__handler.missed: none this time. */
 uint32_t sonde__context_sample(struct sonde_thread *t, const struct sonde_place *at);

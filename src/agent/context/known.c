@@ -1,6 +1,6 @@
 /* known.c - contexts of calls that came before, by one look-up.
  *
- * A context without open ranges is made of the native frames, the Python frames,
+ * A context is, but for open ranges (ranges.c), made of the native frames, the Python frames,
  * the places where these go among those, the link and the API function, and of
  * nothing else (make_tokens in context.c): equal parts, equal context. Here the
  * parts are words, and the thread's paths (paths.h) say which node they led to;
@@ -18,11 +18,6 @@
 #include "agent/state/state.h"
 
 #define WHOLE UINT32_MAX /* as a path's parent, which is no node: a whole context */
-
-bool sonde__known_may(const struct sonde_thread *t)
-{
-    return !atomic_load_explicit(&t->ranges.depth, memory_order_relaxed);
-}
 
 static struct sonde_path_key key_of(struct sonde_thread *t, const struct sonde_trail *trail, uint32_t api, uint32_t pythons)
 {
@@ -48,7 +43,7 @@ uint32_t sonde__known_node(struct sonde_thread *t, const struct sonde_trail *tra
 
 void sonde__known_keep(struct sonde_thread *t, uint32_t api, uint32_t pythons, uint32_t leaf)
 {
-    if (!t->stack.trails || !t->trails.here || !sonde__known_may(t))
+    if (!t->stack.trails || !t->trails.here)
         return;
     struct sonde_trail *trail = sonde__trail(&t->trails, t->trails.here);
     struct sonde_path_key key = key_of(t, trail, api, pythons);

@@ -103,18 +103,30 @@ uint32_t sonde__context_report(uint32_t parent, uint32_t origin, enum sonde_op_k
     return sonde__context_op(t, parent, kind, name);
 }
 
-static bool same_frame(uint32_t a, uint32_t b)
+uint32_t sonde__node_parent(uint32_t node)
 {
+    return node_row(node)->parent;
+}
+
+uint32_t sonde__node_frame(uint32_t node)
+{
+    return node_row(node)->frame;
+}
+
+bool sonde__frame_same(uint32_t a, uint32_t b)
+{
+    if (a == b)
+        return true;
     const struct sonde_row_frame *x = sonde__table_find(SONDE_TABLE_FRAME, sizeof *x, a);
     const struct sonde_row_frame *y = sonde__table_find(SONDE_TABLE_FRAME, sizeof *y, b);
-    return a == b || (x && y && memcmp(x, y, sizeof *x) == 0);
+    return x && y && memcmp(x, y, sizeof *x) == 0;
 }
 
 /* Frames may have several numbers, since the cache of them is lossy (guest/pairs.h): contexts are the same when their code is. */
 bool sonde__context_same(uint32_t a, uint32_t b)
 {
     for (; a && b && a != b; a = node_row(a)->parent, b = node_row(b)->parent)
-        if (!same_frame(node_row(a)->frame, node_row(b)->frame))
+        if (!sonde__frame_same(node_row(a)->frame, node_row(b)->frame))
             return false;
     return a == b;
 }

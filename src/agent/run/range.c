@@ -89,11 +89,7 @@ static uint32_t depth_of(const struct sonde_thread *t)
 static void open_range(struct sonde_thread *t, uint32_t depth, const struct sonde_range *range)
 {
     struct sonde_open_range *o = &t->open[depth];
-    if (depth == 0)
-        t->ranges.stack_length = 0;
-    sonde__context_stack(t);
-    o->place = t->ranges.stack_length;
-    o->frame = frame_of(range->domain, range->name);
+    sonde__ranges_open(t, depth, sonde__context(t, SONDE_API_NONE), frame_of(range->domain, range->name));
     o->domain = range->domain;
     o->name = range->name;
     o->recorded = sonde__is_recording();
@@ -137,18 +133,20 @@ static void end_range(struct sonde_thread *t, uint32_t i, uint32_t depth)
         row.end_ns = sonde_now_ns();
         sonde__range_send(t, &row, t->lane);
     }
+    const uint32_t first = i;
     for (; i + 1 < depth; i++) {
         struct sonde_open_range *to = &t->open[i], *from = &t->open[i + 1];
         struct sonde_row_range row = sonde__range_load(from->row);
         sonde__range_store(to->row, &row);
         to->frame = from->frame;
         to->place = from->place;
+        to->anchor = from->anchor;
         to->domain = from->domain;
         to->name = from->name;
         to->recorded = from->recorded;
     }
-    t->ranges.steady = false;
     atomic_store_explicit(&t->ranges.depth, depth - 1, memory_order_release);
+    sonde__ranges_closed(t, first);
 }
 
 uint32_t sonde_range_pop(uint32_t domain)

@@ -45,7 +45,7 @@ struct sonde_thread *sonde__slot_take(void)
     atomic_store(&t->at_end, 0);
     t->samples.since_ns = 0;
     t->stack.count = t->stack.shared = 0; /* nothing to re-use of another thread's stack */
-    t->path_length = t->native_length = t->last_context = 0;
+    t->native_length = t->last_context = 0;
     t->resumable = t->last_call.submitted = false;
     t->replay = NULL;
     t->own.wall_ns = t->own.cpu_ns = t->own.judged_ns = 0;

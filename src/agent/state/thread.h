@@ -47,7 +47,9 @@ struct sonde_range_event {
     uint32_t lane, reserved;
 };
 struct sonde_open_range {
-    uint32_t frame, place;    /* the range stands before frame `place` of the stack */
+    uint32_t frame, place;    /* the range stands before frame `place` of the stack; */
+    uint32_t anchor;          /* the node of the frames before that */
+    uint64_t sum;             /* of these and of the outer ranges (context/ranges.c) */
     uint32_t domain, name;
     bool recorded;            /* begun while recording */
     _Atomic uint64_t row[sizeof(struct sonde_row_range) / 8];
@@ -56,9 +58,7 @@ struct sonde_ranges {
     uintptr_t link_within;
     uint32_t link_frame, link_name; /* frame ids; 0 none */
     _Atomic uint32_t depth;       /* open ones, with those that are only counted */
-    bool steady;                  /* no range has come, gone or moved since the last context, all native */
     uint32_t ignored;             /* of a signal handler that came within a hook */
-    uint32_t stack_length;        /* of stack[] below; valid while a range is open */
     _Atomic uint64_t lost;        /* no room in the channel, nested too deep, or from a handler within a hook */
     uint64_t counted;             /* monitor's: of `lost`, in the ledger */
     struct sonde_channel ended;   /* of struct sonde_range_event */
@@ -134,7 +134,6 @@ struct sonde_thread {
     /* calling contexts */
     struct sonde_map children;    /* (parent << 32 | frame) -> node */
     uint32_t node_next, node_end; /* the run of node ids this thread may use */
-    uint32_t path_length;         /* of the last context */
     uint32_t native_length;
     uint64_t frame_generation;
     bool resumable;               /* token_before[], python_before[] and known_python[] are of the last walk */
@@ -149,11 +148,13 @@ struct sonde_thread {
     struct sonde_stack stack;
     struct sonde_stack *check;                 /* for checking re-use; NULL until needed */
     uint32_t native[SONDE_STACK_MAX];          /* frame ids, outermost first */
-    uint32_t path[SONDE_PATH_MAX];             /* merged frame ids, outermost first */
-    uint32_t node[SONDE_PATH_MAX];             /* context node of path[0..i] */
+    uint32_t path[SONDE_PATH_MAX];             /* frame ids, outermost first, of what is put together frame by frame; */
+    uint32_t range_stack[SONDE_PATH_MAX];      /* without links; */
+    uint32_t range_anchor[SONDE_PATH_MAX];     /* and of the innermost range's anchor */
     struct sonde_pyframe python[SONDE_PYTHON_MAX];
-    /* A context without ranges as words (paths.h), outermost first; node[] is of these then. */
+    /* A context without ranges as words (paths.h), outermost first, and the node of each. */
     uint64_t token[SONDE_PATH_MAX];
+    uint32_t node[SONDE_PATH_MAX];
     uint16_t token_before[SONDE_STACK_MAX + 1], python_before[SONDE_STACK_MAX + 1]; /* each native frame */
     struct {
         uint64_t key;
@@ -162,10 +163,6 @@ struct sonde_thread {
     uint64_t known_word[2 * SONDE_PYTHON_MAX + 3]; /* known.c */
     struct sonde_open_range open[SONDE_RANGES_MAX];
     struct sonde_sample sample[SONDE_SAMPLES_MAX];
-    /* Of the last context or opened range, without ranges: frame ids, and what
-     * tells functions apart: the pc, or a code object's address and CODE_PYTHON. */
-    uint32_t range_stack[SONDE_PATH_MAX];
-    uint64_t range_code[SONDE_PATH_MAX];
     /* Where its channels and its map begin: as much as the slot's last block has left. */
     alignas(64) unsigned char first_events[8192], first_found[4096], first_ranges[2048];
     struct sonde_map_entry first_children[512];

@@ -544,11 +544,10 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Ranges that are opened and closed anywhere, left open by functions that return, and calls in between. */
-static void random_walk(void **state)
+static void walk_by(const char *const *extra)
 {
     struct sonde_measurement *m;
-    (void)state;
-    harness_setup("ranges-walk", NULL);
+    harness_setup("ranges-walk", extra);
     queue = harness_queue(0);
     model.path = calloc(WALK_PATHS, sizeof *model.path);
     assert_non_null(model.path);
@@ -573,8 +572,61 @@ static void random_walk(void **state)
         different += !i || strcmp(path[i], path[i - 1]) != 0;
     }
     assert_true(different > 1000);
+    assert_int_equal(atomic_load(&sonde__self->count.unwind_mismatched), 0);
     free(path);
     free(model.path);
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
+static void random_walk(void **state)
+{
+    (void)state;
+    walk_by(NULL);
+}
+
+/* What is remembered of a context among ranges is what it is when it is put together again. */
+static void checked_walk(void **state)
+{
+    (void)state;
+    walk_by((const char *const[]){"SONDE_CHECK=1", NULL});
+}
+
+enum { TIMES = 2000,
+       LATER = 500 };
+
+/* Of calls within ranges that came before, no stack is walked, and no context is put together. */
+static void come_again(void **state)
+{
+    struct sonde_measurement *m;
+    uint64_t walked = 0;
+    uint32_t used = 0, current = 0;
+    (void)state;
+    harness_setup("ranges-again", NULL);
+    queue = harness_queue(0);
+    for (int i = 0; i < TIMES; i++) {
+        if (i == LATER) {
+            used = sonde__self->paths.used;
+            current = sonde__self->paths.current;
+        }
+        PUSH("outer");
+        for (int k = 0; k < 3; k++) {
+            PUSH("inner");
+            walked += i >= LATER && !sonde__self->replay;
+            work();
+            walked += i >= LATER && !sonde__self->replay;
+            sonde_range_pop(0);
+        }
+        work();
+        sonde_range_pop(0);
+    }
+    enum { CHECKED = TIMES * 12 / SONDE_CHECK_EVERY + 1 }; /* these are compared with a full walk, and may then be kept */
+    assert_true(walked <= CHECKED);
+    assert_int_equal(sonde__self->paths.current, current);
+    assert_true(sonde__self->paths.used - used <= CHECKED * 100);
+    const struct sonde_process *p = finish(&m);
+    assert_int_equal(operations_at(p, " [outer] [inner] work"), 3 * TIMES);
+    assert_int_equal(operations_at(p, " [outer] work"), TIMES);
     sonde_measurement_close(m);
     harness_remove();
 }
@@ -589,6 +641,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(links),
         cmocka_unit_test(profile_only),
         cmocka_unit_test(random_walk),
+        cmocka_unit_test(checked_walk),
+        cmocka_unit_test(come_again),
     };
     unsigned which = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
     return which < sizeof all / sizeof *all ? _cmocka_run_group_tests("ranges", &all[which], 1, NULL, NULL) : 77;
