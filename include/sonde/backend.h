@@ -184,6 +184,21 @@ enum sonde_over {
 };
 enum sonde_over sonde_submit_over(const struct sonde_submit *submit);
 
+/* Messages between the ranks of a job, and what all of them do together. They are told after the call in which they were sent, or had come in
+ * full; that call may itself make hooked ones (of a runtime whose memory it sends), so that it is none. Any thread. */
+struct sonde_message {
+    enum sonde_message_kind kind;
+    uint32_t comm;      /* a string that all ranks of the communicator have for it; 0 unknown */
+    uint32_t peer;      /* the other rank of the job, or a collective's root, from 1; 0 none, or unknown */
+    uint32_t tag;
+    uint64_t bytes;     /* of a collective: what this rank gave, or got where only the root gives */
+    uint64_t posted_ns; /* a receive, or a collective, that was begun in an earlier call: when that was entered; 0 in this one */
+};
+/* Before the call: when it was entered; 0: not recording, and then nothing is told of it. */
+uint64_t sonde_messages_begin(void);
+/* After it: `count` may be 0, the call was there nevertheless. */
+void sonde_messages(uint32_t api, uint64_t enter_ns, const struct sonde_message *list, uint32_t count);
+
 /* What the runtime reported about one finished operation. */
 struct sonde_completion {
     uint64_t key;               /* of its submission */
@@ -478,7 +493,7 @@ void sonde_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define SONDE_BACKENDS_MAX 8
 extern const struct sonde_backend *const sonde_backends[SONDE_BACKENDS_MAX]; /* ends with NULL, or is full */
 extern const struct sonde_backend sonde_backend_opencl, sonde_backend_cuda, sonde_backend_torch,
-    sonde_backend_nccl;
+    sonde_backend_nccl, sonde_backend_mpi;
 
 #ifdef __cplusplus
 }

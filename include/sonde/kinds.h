@@ -265,6 +265,26 @@ enum {
     SONDE_FLOW_MAYBE = 4, /* it may have done less */
 };
 
+/* What a message between ranks is. Name; in JSON and text. */
+#define SONDE_MESSAGE_KIND_MAP(X)                                                          \
+    X(CALL, "call")           /* none: a call in which nothing came in full */              \
+    X(SEND, "send")                                                                        \
+    X(RECEIVE, "receive")                                                                  \
+    X(BARRIER, "barrier")     /* nobody leaves before all have come */                      \
+    X(ALL_TO_ALL, "all-to-all") /* so, too, since each needs something of all */             \
+    X(FROM_ROOT, "from root") /* the others need the root */                               \
+    X(TO_ROOT, "to root")     /* the root needs the others */                              \
+    X(PREFIX, "prefix")       /* each needs those before it */
+
+/* clang-format off */
+enum sonde_message_kind {
+#define X(name, text) SONDE_MESSAGE_##name,
+    SONDE_MESSAGE_KIND_MAP(X)
+#undef X
+    SONDE_MESSAGE_KINDS
+};
+/* clang-format on */
+
 /* How a kernel's code was instrumented. Name; in JSON. */
 #define SONDE_ENGINE_MAP(X) \
     X(NONE, "none")         \

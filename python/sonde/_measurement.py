@@ -158,6 +158,10 @@ class Measurement:
         """Waits in functions of the C library."""
         return self.table("sleeps", columns, **which)
 
+    def messages(self, columns: Optional[Sequence[str]] = None, **which: Any) -> Table:
+        """Messages between ranks (MPI), and calls of all ranks."""
+        return self.table("messages", columns, **which)
+
     def processes(self) -> Table:
         """The program's processes."""
         return self.table("processes")

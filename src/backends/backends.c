@@ -8,4 +8,5 @@ const struct sonde_backend *const sonde_backends[SONDE_BACKENDS_MAX] = {
 #endif
     &sonde_backend_torch,
     &sonde_backend_nccl,
+    &sonde_backend_mpi,
 };

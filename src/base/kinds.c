@@ -62,6 +62,7 @@ NAMES(sonde_drop_name, SONDE_DROP_MAP)
 NAMES(sonde_memory_name, SONDE_MEMORY_MAP)
 NAMES(sonde_limiter_name, SONDE_LIMITER_MAP)
 NAMES(sonde_value_missed_text, SONDE_VALUE_MISSED_MAP)
+NAMES(sonde_message_kind_name, SONDE_MESSAGE_KIND_MAP)
 #undef NAME
 #define NAME(name, json, text) text,
 NAMES(sonde_way_text, SONDE_WAY_MAP)

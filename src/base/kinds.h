@@ -81,6 +81,7 @@ bool sonde_object_kind_is(uint32_t kind, unsigned traits);
 const char *sonde_drop_name(uint32_t cause);      /* enum sonde_drop */
 const char *sonde_memory_name(uint32_t memory);   /* enum sonde_memory */
 const char *sonde_limiter_name(uint32_t limiter); /* enum sonde_limiter */
+const char *sonde_message_kind_name(uint32_t kind); /* enum sonde_message_kind */
 const char *sonde_value_missed_text(uint32_t why); /* enum sonde_value_missed; for a user */
 
 #endif

@@ -567,6 +567,29 @@ static void put_sleep(struct writer *w, const void *row)
     sonde_out_text(w->out, "\"");
 }
 
+static void put_message(struct writer *w, const void *row)
+{
+    const struct sonde_row_message *m = row;
+    const struct sonde_process *p = &w->m->processes[w->process];
+    put_field(w, ",\"enter_ns\":", m->enter_ns);
+    put_field(w, ",\"leave_ns\":", m->leave_ns);
+    put_field(w, ",\"posted_ns\":", m->posted_ns);
+    put_field_or_null(w, ",\"context\":", sonde_names_locate(&w->names, w->process, m->node));
+    sonde_out_text(w->out, ",\"kind\":\"");
+    sonde_out_text(w->out, sonde_message_kind_name(m->kind));
+    sonde_out_text(w->out, "\",\"communicator\":");
+    if (m->comm)
+        sonde_out_json(w->out, sonde_process_string(p, m->comm), &w->clean);
+    else
+        sonde_out_text(w->out, "null");
+    if (m->peer)
+        put_field(w, ",\"peer\":", m->peer - 1);
+    else
+        sonde_out_text(w->out, ",\"peer\":null");
+    put_field(w, ",\"tag\":", m->tag);
+    put_field(w, ",\"bytes\":", m->bytes);
+}
+
 /* The lane of a counter over time is in no list: a row says whose it is. */
 static void put_series(struct writer *w, const void *row)
 {
@@ -596,6 +619,7 @@ static const struct rows {
     {"switches", SONDE_TABLE_SWITCH, put_switch},
     {"sleeps", SONDE_TABLE_SLEEP, put_sleep},
     {"series", SONDE_TABLE_SERIES, put_series},
+    {"messages", SONDE_TABLE_MESSAGE, put_message},
 };
 #define TRACES (sizeof traces / sizeof *traces)
 

@@ -18,7 +18,7 @@
 
 #include <sonde/kinds.h>
 
-#define SONDE_FORMAT_VERSION 6u
+#define SONDE_FORMAT_VERSION 7u
 
 /* ---- segments of live.sonde ------------------------------------------ */
 
@@ -80,7 +80,8 @@
     X(REMOTE, struct sonde_row_remote, 0)                                                                  \
     X(COUNTER, struct sonde_row_counter, 0)                                                                \
     T(SERIES, struct sonde_row_series, SERIES, from_ns, to_ns, series_rows_dropped, "value of a counter")  \
-    X(MIGRATION, struct sonde_row_migration, 0)
+    X(MIGRATION, struct sonde_row_migration, 0)                                                            \
+    T(MESSAGE, struct sonde_row_message, THREAD, enter_ns, leave_ns, message_rows_dropped, "message")
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -218,11 +219,12 @@ struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_
     uint32_t cpu_switches;     /* 1: SWITCH rows tell when a thread was off the CPU */
     struct sonde_cpu_ledger cpu;
     uint64_t series_rows_dropped; /* SERIES rows missing in the trace */
+    uint64_t message_rows_dropped; /* MESSAGE rows missing */
 };
 #define SONDE_COLUMNS_PROCESS(X, row) { BYTES, sizeof(row), 0 },
 static_assert(sizeof(struct sonde_segment) == SONDE_SEGMENT_HEADER, "format");
 static_assert(sizeof(struct sonde_ledger) == 8 * (16 + 28), "format");
-static_assert(sizeof(struct sonde_live_header) == 4152, "format");
+static_assert(sizeof(struct sonde_live_header) == 4160, "format");
 static_assert(sizeof(struct sonde_live_header) <= SONDE_SEGMENT_BYTES, "format");
 
 /* ---- tables ------------------------------------------------------------ */
@@ -654,6 +656,22 @@ struct sonde_row_series {
     double value;                  /* a count of what happened meanwhile, or a mean, as the metric's name says */
 };
 #define SONDE_COLUMNS_SERIES(X, row) X(row, from_ns, AFTER(1)) X(row, to_ns, DIFF(0)) X(row, value, ZERO)
+/* A message that this rank sent, or had in full, in the call from enter to leave (MPI_Waitall may have several); or such a call with none. */
+struct sonde_row_message {
+    uint64_t enter_ns, leave_ns;
+    uint64_t posted_ns;            /* when it was begun: enter_ns, or earlier where that was another call */
+    uint64_t bytes;
+    uint32_t node;                 /* API node of the call */
+    uint32_t comm;                 /* string: the same in all ranks of the communicator; 0 unknown */
+    uint32_t peer;                 /* the other rank, or a collective's root, from 1; 0 none, or unknown */
+    uint32_t tag;
+    uint32_t kind;                 /* enum sonde_message_kind */
+    uint32_t reserved;
+};
+#define SONDE_COLUMNS_MESSAGE(X, row)                                                                        \
+    X(row, enter_ns, DELTA) X(row, leave_ns, DIFF(0)) X(row, posted_ns, DIFF(0)) X(row, bytes, ZERO)         \
+    X(row, node, ZERO) X(row, comm, ZERO) X(row, peer, ZERO) X(row, tag, ZERO) X(row, kind, ZERO)            \
+    X(row, reserved, ZERO)
 /* In the `offset` of such a function's API frame; no backend has that number. */
 #define SONDE_API_SLEEPS 0xff000000u
 /* The program, or what it was recorded with, had recording off. The first of a run whose recording
@@ -715,6 +733,7 @@ static_assert(sizeof(struct sonde_row_switch) == 24, "format");
 static_assert(sizeof(struct sonde_row_wait) == 32, "format");
 static_assert(sizeof(struct sonde_row_sleep) == 24, "format");
 static_assert(sizeof(struct sonde_row_series) == 24, "format");
+static_assert(sizeof(struct sonde_row_message) == 56, "format");
 static_assert(sizeof(struct sonde_row_pause) == 16, "format");
 static_assert(sizeof(struct sonde_row_symbol) == 24, "format");
 static_assert(sizeof(struct sonde_row_index) == 48, "format");

@@ -632,6 +632,57 @@ static const struct sonde__column sleeps[] = {
     CONTEXT(sleep_context, 0, "the function that waits: id in the table contexts"),
 };
 
+static uint64_t message_context(place *at, const void *row, bool *known)
+{
+    return known_context(at, ((const struct sonde_row_message *)row)->node, known);
+}
+
+static uint64_t message_kind(place *at, const void *row, bool *known)
+{
+    (void)at, (void)known;
+    const uint32_t kind = ((const struct sonde_row_message *)row)->kind;
+    return kind < SONDE_MESSAGE_KINDS ? kind : 0;
+}
+
+static uint64_t message_numbers(const struct sonde_read *m)
+{
+    (void)m;
+    return SONDE_MESSAGE_KINDS;
+}
+
+static const char *message_text(const struct sonde_read *m, struct sonde_names *names, uint64_t number, char *room, size_t size)
+{
+    (void)m, (void)names, (void)room, (void)size;
+    return sonde_message_kind_name((uint32_t)number);
+}
+
+static uint64_t message_peer(place *at, const void *row, bool *known)
+{
+    (void)at;
+    const uint32_t peer = ((const struct sonde_row_message *)row)->peer;
+    *known = peer != 0;
+    return peer - 1;
+}
+
+static uint64_t message_comm(place *at, const void *row, bool *known)
+{
+    return string_number(at, ((const struct sonde_row_message *)row)->comm, known);
+}
+
+static const struct sonde__column messages[] = {
+    PROCESS,
+    LANE("lane of the thread"),
+    TIME(sonde_row_message, enter_ns, "the call began in which it was sent, or had come in full"),
+    TIME(sonde_row_message, leave_ns, "that call returned"),
+    TIME(sonde_row_message, posted_ns, "it was begun: with that call, or earlier, by another one"),
+    TEXT("kind", message_kind, message_numbers, message_text, 0, "send, receive, or what all ranks of a communicator do: barrier, all-to-all, from root, to root, prefix; call: none"),
+    TEXT("communicator", message_comm, string_numbers, string_text, 0, "the same in all of its ranks"),
+    VALUE("peer", "I", message_peer, 0, "the other rank, or the root; unknown: none"),
+    COPIED(sonde_row_message, tag, "tag", "I", "its tag"),
+    COPIED(sonde_row_message, bytes, "bytes", "l", "its size; of what all do, this rank's part"),
+    CONTEXT(message_context, 0, "the call: id in the table contexts"),
+};
+
 /* ---- all of them --------------------------------------------------------------------------------------- */
 
 #define TABLE(columns, number, text) {#columns, text, number, columns, sizeof columns / sizeof *columns}
@@ -643,5 +694,6 @@ const struct sonde__trace sonde__traces[] = {
     TABLE(samples, SONDE_TABLE_SAMPLE, "a sample of a thread on the CPU"),
     TABLE(switches, SONDE_TABLE_SWITCH, "a time that a thread was off the CPU"),
     TABLE(sleeps, SONDE_TABLE_SLEEP, "a wait in a function of the C library"),
+    TABLE(messages, SONDE_TABLE_MESSAGE, "a message between ranks, or a call of all ranks"),
 };
 const uint32_t sonde__trace_count = sizeof sonde__traces / sizeof *sonde__traces;

@@ -24,7 +24,7 @@ static const struct sonde_view_column extent_columns[] = {
 static const struct sonde_view_columns extent = SONDE_VIEW_COLUMNS("extent", extent_columns);
 
 static const struct sonde_view_column trace_columns[] = {
-    {.name = "trace", .kind = SONDE_CELL_TEXT, .definition = "operations, calls, ranges, samples, switches, waits or sleeps"},
+    {.name = "trace", .kind = SONDE_CELL_TEXT, .definition = "operations, calls, ranges, samples, switches, waits, sleeps or messages"},
     {.name = "extent", .kind = SONDE_CELL_OBJECT, .definition = "its rows on this lane", .of = &extent},
 };
 static const struct sonde_view_columns traces = SONDE_VIEW_COLUMNS("traces", trace_columns);
@@ -40,6 +40,7 @@ static const char *trace_name(unsigned table)
         [SONDE_TABLE_SWITCH] = "switches",
         [SONDE_TABLE_WAIT] = "waits",
         [SONDE_TABLE_SLEEP] = "sleeps",
+        [SONDE_TABLE_MESSAGE] = "messages",
     };
     return names[table] ? names[table] : sonde_table_name(table);
 }

@@ -45,6 +45,7 @@ struct sonde_view {
     X(critical)           \
     X(overlap)            \
     X(ranks)              \
+    X(messages)           \
     X(comm)               \
     X(objects)            \
     X(memory)             \

@@ -12,11 +12,11 @@ SEGMENT = 65536
 ROOM = SEGMENT - 64
 TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE HISTOGRAM CLOCK NOTE OP CALL "
           "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT PAUSE SLEEP VALUE ACCESS DUPLICATE FLOW "
-          "BITS TYPE GUESS REMOTE COUNTER SERIES MIGRATION").split()
+          "BITS TYPE GUESS REMOTE COUNTER SERIES MIGRATION MESSAGE").split()
 KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
          "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
          "release peer_copy host_copy graph synchronize event_record event_wait collective").split()
-VERSION = 6
+VERSION = 7
 NATIVE, PYTHON, API, OP, UNKNOWN, CUT, LINK, RANGE = 1, 2, 3, 4, 5, 6, 7, 8
 MARK, ACROSS = 1, 2
 PAYLOADS = {"uint64": (1, "<Q"), "int64": (2, "<q"), "double": (3, "<d")}
@@ -37,7 +37,7 @@ ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<III
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
         "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII", "VALUE": "<IIHHI10Q", "ACCESS": "<5IHBB11Q", "DUPLICATE": "<4I2Q", "FLOW": "<4I2Q",
-        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d", "SERIES": "<QQd", "MIGRATION": "<4I3Q"}
+        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d", "SERIES": "<QQd", "MIGRATION": "<4I3Q", "MESSAGE": "<4Q6I"}
 
 
 class Process:
@@ -61,7 +61,7 @@ class Process:
         self.cpu = dict.fromkeys(["rate_hz", "sampling", "switches_known", *CPU], 0)
         self.launched = {}  # (node, queue) -> work of the last
         self.histograms = False  # of durations
-        self.series_rows_dropped = 0
+        self.series_rows_dropped = self.message_rows_dropped = 0
         self.rank = (0, 0, 0)  # rank and local rank, each plus one, of how many
 
     def string(self, text):
@@ -166,6 +166,13 @@ class Process:
         node = self.node(parent, self.frame(API, offset=0xff000001, name=function))
         self.owned.setdefault(("SLEEP", thread), []).append(struct.pack(ROWS["SLEEP"], begin, end, node, kind))
         self.account(node, 0, end - begin)
+        return node
+
+    def message(self, thread, kind, function, parent, enter, leave, posted=0, size=0, comm="", peer=None, tag=0):
+        """One end of a message between ranks, or a part in what all of a communicator do."""
+        node = self.node(parent, self.frame(API, offset=0x4000001, name=function))
+        self.owned.setdefault(("MESSAGE", thread), []).append(
+            struct.pack(ROWS["MESSAGE"], enter, leave, posted or enter, size, node, self.string(comm), 0 if peer is None else peer + 1, tag, kind, 0))
         return node
 
     def object(self, kind, node, size, alloc_ns, free_ns=0, uses=(0, 0, 0), device=0, parent=0, flags=0):
@@ -292,7 +299,7 @@ class Process:
         for all_of_it, kernels, copies in busy:
             head += struct.pack("<2Q", kernels[1], copies[1])
         head += struct.pack("<6I", *self.rank, *[self.cpu[k] for k in ("rate_hz", "sampling", "switches_known")])
-        return head + struct.pack("<%dQ" % len(CPU), *[self.cpu[k] for k in CPU]) + struct.pack("<Q", self.series_rows_dropped)
+        return head + struct.pack("<%dQ" % len(CPU), *[self.cpu[k] for k in CPU]) + struct.pack("<2Q", self.series_rows_dropped, self.message_rows_dropped)
 
     def busy(self, device):
         """(count, ns in the union of intervals, first, last) of all, kernels and copies of a device."""

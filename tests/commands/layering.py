@@ -27,6 +27,7 @@ MAY = {
     "backends": "guest",
     "backends/cuda": "instrument guest",
     "backends/nccl": "guest",
+    "backends/mpi": "guest",
     "backends/nvtx": "guest",
     "backends/opencl": "instrument guest",
     "backends/torch": "guest",

@@ -11,7 +11,7 @@ import live
 import scenes
 import zoo
 
-TRACES = ("operations", "calls", "ranges", "waits", "samples", "switches", "sleeps")
+TRACES = ("operations", "calls", "ranges", "waits", "samples", "switches", "sleeps", "messages")
 NOT_AN_INSTANT = ("cpu_ns", "duration_ns")
 # JSON has the object that an operation named, also where its row was lost; the CSV and these tables have not.
 ONLY_IN_JSON = ("work", "payload_type", "object")

@@ -3,13 +3,19 @@
  * exec ends all our threads at once, and with them what they had not stored
  * yet. Each function of the family tells the agent, then does what the real one
  * does; a vfork child, which shares our memory, is told apart by its pid.
+ *
+ * A launcher of MPI's ranks gives each its number in the environment. Such a program gets the agent preloaded, which stands before MPI's functions then
+ * (src/backends/mpi); in all others they are out of the program's sight. The environment is put together on the stack, for a vfork child has no other
+ * memory of its own.
  */
 #include "preload.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -17,24 +23,71 @@
 /* preload.c */
 void *sonde__preload_libc(const char *name);
 void sonde__preload_before_exec(void);
+const char *sonde__preload_agent(void);
 
-#define FORWARD(name, parameters, arguments)                                              \
-    EXPORT int name parameters                                                            \
-    {                                                                                     \
-        int (*real) parameters = (int (*) parameters)(uintptr_t)sonde__preload_libc(#name); \
-        if (!real) {                                                                      \
-            errno = ENOSYS;                                                               \
-            return -1;                                                                    \
-        }                                                                                 \
-        sonde__preload_before_exec();                                                     \
-        return real arguments;                                                            \
+/* Of Open MPI and what is built on PMIx, of MPICH and its children. */
+static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=", "MV2_COMM_WORLD_RANK="};
+static const char list_name[] = "LD_PRELOAD=";
+
+/* The entry that a rank's program needs longer; NULL: none, or it has the agent in it. */
+static const char *too_short(char *const envp[], const char *agent)
+{
+    const char *preloaded = NULL;
+    bool rank = false;
+    if (!agent || strpbrk(agent, " :"))
+        return NULL;
+    for (; envp && *envp; envp++) {
+        for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
+            rank |= strncmp(*envp, ranks[i], strlen(ranks[i])) == 0;
+        if (strncmp(*envp, list_name, sizeof list_name - 1) == 0)
+            preloaded = *envp;
+    }
+    return rank && preloaded && strstr(preloaded, "libsonde-preload.so") && !strstr(preloaded, agent) ? preloaded : NULL;
+}
+
+static size_t entries(char *const envp[])
+{
+    size_t n = 0;
+    while (envp && envp[n])
+        n++;
+    return n;
+}
+
+/* `longer` in the place of `entry`, which it begins with. */
+static void lengthen(char *const envp[], size_t n, const char *entry, const char *agent, char *longer, char **list)
+{
+    strcpy(longer, entry);
+    strcat(longer, ":");
+    strcat(longer, agent);
+    for (size_t i = 0; i <= n; i++)
+        list[i] = envp[i] == entry ? longer : envp[i];
+}
+
+/* `name` is the libc's; `in` the same with an environment, which it has from `envp`. */
+#define FORWARD(name, in, which, what, envp, parameters)                                         \
+    EXPORT int name parameters                                                                   \
+    {                                                                                            \
+        int (*real)(what, char *const *, char *const *);                                         \
+        *(void **)&real = sonde__preload_libc(#in);                                              \
+        if (!real) {                                                                             \
+            errno = ENOSYS;                                                                      \
+            return -1;                                                                           \
+        }                                                                                        \
+        sonde__preload_before_exec();                                                            \
+        const char *agent = sonde__preload_agent(), *entry = too_short(envp, agent);             \
+        if (!entry)                                                                              \
+            return real(which, argv, envp);                                                      \
+        const size_t n = entries(envp);                                                          \
+        char longer[strlen(entry) + strlen(agent) + 2], *list[n + 1];                            \
+        lengthen(envp, n, entry, agent, longer, list);                                           \
+        return real(which, argv, list);                                                          \
     }
 
-FORWARD(execve, (const char *path, char *const argv[], char *const envp[]), (path, argv, envp))
-FORWARD(execv, (const char *path, char *const argv[]), (path, argv))
-FORWARD(execvp, (const char *file, char *const argv[]), (file, argv))
-FORWARD(execvpe, (const char *file, char *const argv[], char *const envp[]), (file, argv, envp))
-FORWARD(fexecve, (int fd, char *const argv[], char *const envp[]), (fd, argv, envp))
+FORWARD(execve, execve, path, const char *, envp, (const char *path, char *const argv[], char *const envp[]))
+FORWARD(execv, execve, path, const char *, environ, (const char *path, char *const argv[]))
+FORWARD(execvp, execvpe, file, const char *, environ, (const char *file, char *const argv[]))
+FORWARD(execvpe, execvpe, file, const char *, envp, (const char *file, char *const argv[], char *const envp[]))
+FORWARD(fexecve, fexecve, fd, int, envp, (int fd, char *const argv[], char *const envp[]))
 
 /* The list forms: the arguments up to NULL, as an array on this stack. */
 static size_t count(va_list args)

@@ -91,6 +91,12 @@ static void agent_call(void (*_Atomic *function)(void))
         call();
 }
 
+HIDDEN const char *sonde__preload_agent(void);
+const char *sonde__preload_agent(void)
+{
+    return agent_path;
+}
+
 /* An exec that fails may be tried again, so this is not told once only. */
 HIDDEN void sonde__preload_before_exec(void);
 void sonde__preload_before_exec(void)

@@ -42,6 +42,7 @@ static void hand_over(struct sonde_thread *finder, const struct sonde_activity *
                      (found->parts & (SONDE_ACT_OP | SONDE_ACT_NO_ROOM)) != 0);
         sonde__count(&finder->count.calls_dropped, (found->parts & SONDE_ACT_CALL) != 0);
         sonde__trace_lost(0, SONDE_TABLE_WAIT, SONDE_DROP_CHANNEL_FULL, (found->parts & SONDE_ACT_WAIT) != 0);
+        sonde__trace_lost(0, SONDE_TABLE_MESSAGE, SONDE_DROP_CHANNEL_FULL, (found->parts & SONDE_ACT_MESSAGE) != 0);
         return;
     }
     *slot = *found;
@@ -130,8 +131,8 @@ static void take_event(const struct sonde_event *e, struct sonde_thread *finder)
 {
     struct sonde_activity found = {.event = *e, .parts = e->flags & SONDE_EVENT_FURTHER ? 0 : SONDE_ACT_CALL};
     struct sonde_lane *lane = e->op_node ? lane_of(e->lane) : NULL;
-    if (e->flags & SONDE_EVENT_WAIT) {
-        found.parts = SONDE_ACT_WAIT;
+    if (e->flags & (SONDE_EVENT_WAIT | SONDE_EVENT_MESSAGE)) {
+        found.parts = e->flags & SONDE_EVENT_WAIT ? SONDE_ACT_WAIT : SONDE_ACT_MESSAGE;
         hand_over(finder, &found);
         return;
     }
@@ -222,7 +223,8 @@ static void take_late(const struct sonde_event *e)
             backend_of(lane_of(e->lane))->release(e->token);
     } else if ((e->flags & SONDE_EVENT_KEYED) && !(e->flags & SONDE_EVENT_MANY))
         sonde__agent.unmatched_by_key++;
-    sonde__agent.calls_dropped += !(e->flags & (SONDE_EVENT_FURTHER | SONDE_EVENT_WAIT));
+    sonde__trace_lost(0, SONDE_TABLE_MESSAGE, SONDE_DROP_AFTER_EXIT, (e->flags & SONDE_EVENT_MESSAGE) != 0);
+    sonde__agent.calls_dropped += !(e->flags & (SONDE_EVENT_FURTHER | SONDE_EVENT_WAIT | SONDE_EVENT_MESSAGE));
 }
 
 void sonde__harvest_late(void)

@@ -21,6 +21,7 @@ enum {
     SONDE_EVENT_MANY = 2,
     SONDE_EVENT_FURTHER = 4, /* of a call that came already */
     SONDE_EVENT_OVER = 8,    /* has the times of the submission with the key `token` */
+    SONDE_EVENT_MESSAGE = 32, /* a struct sonde_row_message: token (posted), correlation (comm << 32 | tag), lane (peer) */
     SONDE_EVENT_WAIT = 16,   /* a struct sonde_row_wait: enter_ns, correlation (waiter), token (awaited), lane, work (device) */
 };
 
@@ -28,6 +29,7 @@ enum {
     SONDE_ACT_CALL = 1,
     SONDE_ACT_OP = 2,
     SONDE_ACT_WAIT = 4,
+    SONDE_ACT_MESSAGE = 16,
     SONDE_ACT_NO_ROOM = 8, /* an operation, dropped */
 };
 struct sonde_activity { /* what a harvester hands over: the call, its operation, or both */

@@ -66,6 +66,22 @@ static void trace_wait(const struct sonde_event *e)
     sonde__trace_row(e->thread_lane, SONDE_TABLE_WAIT, &row);
 }
 
+static void trace_message(const struct sonde_event *e)
+{
+    const struct sonde_row_message row = {
+        .enter_ns = e->enter_ns,
+        .leave_ns = e->leave_ns,
+        .posted_ns = e->token,
+        .bytes = e->bytes,
+        .node = e->api_node,
+        .comm = (uint32_t)(e->correlation >> 32),
+        .peer = e->lane,
+        .tag = (uint32_t)e->correlation,
+        .kind = e->kind,
+    };
+    sonde__trace_row(e->thread_lane, SONDE_TABLE_MESSAGE, &row);
+}
+
 static void take_op(const struct sonde_activity *a)
 {
     struct sonde_ledger *l = &sonde__agent.header->ledger;
@@ -124,4 +140,6 @@ void sonde__take(const struct sonde_activity *a)
         take_dropped(&a->event);
     if (a->parts & SONDE_ACT_WAIT)
         trace_wait(&a->event);
+    if (a->parts & SONDE_ACT_MESSAGE)
+        trace_message(&a->event);
 }

@@ -439,6 +439,25 @@ static int locate_values(struct builder *b)
     return rc;
 }
 
+/* Calls in which ranks send each other messages: their rows are in the trace, which need not be read for their places. */
+static int locate_messages(struct builder *b)
+{
+    const struct sonde_process *p = b->process;
+    uint32_t chunks = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < p->trace_count; i++)
+        chunks += p->traces[i].table == SONDE_TABLE_MESSAGE;
+    for (uint32_t i = 0; i < p->node_block_count && chunks; i++) {
+        const struct sonde_node_block *block = &p->node_blocks[i];
+        for (uint32_t k = 0, at; k < block->count && !rc; k++) {
+            const struct sonde_row_frame *frame = &p->frames[block->rows[k].frame];
+            if (frame->kind == SONDE_FRAME_API && strncmp(sonde_process_string(p, frame->name), "MPI_", 4) == 0)
+                rc = locate(b, block->first + k, &at);
+        }
+    }
+    return rc;
+}
+
 static int add_process(struct builder *b)
 {
     const struct sonde_process *p = b->process;
@@ -455,6 +474,7 @@ static int add_process(struct builder *b)
         if (p->objects[i].node)
             rc = locate(b, p->objects[i].node, &at);
     rc = rc ? rc : locate_values(b);
+    rc = rc ? rc : locate_messages(b);
     sonde_symbols_fini(&b->symbols);
     memset(&b->symbols, 0, sizeof b->symbols);
     return rc;

@@ -21,6 +21,7 @@
 #include "analyze/symbols/code.h"
 #include "analyze/symbols/symbols.h"
 #include "analyze/symbols/types.h"
+#include "analyze/trace/trace.h"
 #include "base/kinds.h"
 #include "base/number.h"
 #include "base/parallel.h"
@@ -225,7 +226,8 @@ static void say_no_operations(const struct record_options *options, const struct
                               const struct sonde_measurement *m, const struct record_result *result)
 {
     const char *note = NULL;
-    char runtimes[SONDE_RUNTIMES_MAX];
+    char runtimes[SONDE_RUNTIMES_MAX], number[SONDE_NUMBER_MAX];
+    const uint64_t messages = sonde_trace_rows(m, SONDE_READ_MESSAGES);
     bool at_once = false; /* a process ended without our being told */
     for (uint32_t i = 0; i < m->process_count; i++) {
         for (uint32_t k = 0; k < m->processes[i].note_count && !note; k++)
@@ -233,7 +235,9 @@ static void say_no_operations(const struct record_options *options, const struct
                 note = m->processes[i].notes[k].text;
         at_once |= m->processes[i].header.state == SONDE_PROCESS_RUNNING;
     }
-    if (at_once && !note)
+    if (messages)
+        sonde_say("no operation of a GPU, %s calls of MPI; %s   next: sonde report %s messages", sonde_number_count(number, messages), paths->shown, paths->shown);
+    else if (at_once && !note)
         say_ended_before(paths, m, result);
     else if (note)
         sonde_say("no operation was recorded: %s; %s   next: sonde doctor", note, paths->shown);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "analyze/model/runtimes.h"
+#include "base/rank.h"
 #include "base/text.h"
 #include "base/vector.h"
 #include "cmds/command.h"
@@ -146,9 +147,8 @@ static void put_number(struct environment *e, const char *name, uint64_t value)
 
 /* `first`, then the user's own list without `first`: recording inside a
  * recording must not load the agent twice. */
-static void put_list(struct environment *e, const char *name, const char *first, const char *separators)
+static void put_list(struct environment *e, const char *name, const char *first, const char *own, const char *separators)
 {
-    const char *own = getenv(name);
     size_t room = strlen(first) + (own ? strlen(own) : 0) + 2;
     char *value = malloc(room);
     if (!value) {
@@ -220,7 +220,7 @@ static void put_runtime(struct environment *e, const struct sonde_runtime *r, co
         return;
     switch (r->loads) {
     case SONDE_LOADS_LIST:
-        put_list(e, r->variable, agent, ":");
+        put_list(e, r->variable, agent, own, ":");
         break;
     case SONDE_LOADS_ONE:
         if (own && strcmp(own, agent) == 0)
@@ -253,6 +253,18 @@ static bool can_preload(const struct record_options *o, const struct record_path
     return false;
 }
 
+/* Where this is a rank of a job the agent, too: it stands before MPI's functions (src/agent/preload/exec.c does so where a launcher is recorded). */
+static void put_preloaded(struct environment *e, const struct record_paths *paths)
+{
+    char *both = NULL;
+    const bool rank = sonde_rank_read().rank && !strpbrk(paths->agent, " :");
+    if (rank && asprintf(&both, "%s:%s", paths->preload, paths->agent) < 0)
+        e->failed = true;
+    else
+        put_list(e, "LD_PRELOAD", both ? both : paths->preload, getenv("LD_PRELOAD"), ": ");
+    free(both);
+}
+
 char **record_environment(const struct record_options *o, const struct record_paths *paths)
 {
     struct environment e = {0};
@@ -268,7 +280,7 @@ char **record_environment(const struct record_options *o, const struct record_pa
     if (o->capture)
         put(&e, "SONDE_CAPTURE", o->capture);
     if (!o->no_preload && can_preload(o, paths))
-        put_list(&e, "LD_PRELOAD", paths->preload, ": ");
+        put_preloaded(&e, paths);
     else if (getenv("LD_PRELOAD"))
         put(&e, "LD_PRELOAD", getenv("LD_PRELOAD"));
     put(&e, "SONDE_AGENT", paths->agent);

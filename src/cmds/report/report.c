@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/trace/trace.h"
 #include "cmds/command.h"
 #include "views/empty.h"
 #include "views/json.h"
@@ -85,8 +86,8 @@ static int show(const struct sonde_view *view, struct report *r, struct sonde_di
         return sonde_query_empty(&r->q, r->word, diag);
     if (!rc)
         rc = print(view, r, diag);
-    /* The ledger of an empty measurement is still worth reading; the measurement is still a failed one. */
-    if (!rc && !sonde_query_has_operations(&r->q))
+    /* The ledger of an empty measurement is still worth reading; the measurement is still a failed one, unless its ranks sent each other something. */
+    if (!rc && !sonde_query_has_operations(&r->q) && !sonde_trace_rows(r->q.m, SONDE_READ_MESSAGES))
         rc = sonde_query_empty(&r->q, r->word, diag);
     return rc;
 }

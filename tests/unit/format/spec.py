@@ -16,7 +16,7 @@ def chunks(data):
     while at < len(data):
         magic, version, table, owner, count, first, tmin, tmax, raw, stored, columns, flags, row, _ = struct.unpack_from(
             "<IHHIIQQQIIHHIQ", data, at)
-        assert magic == 0x31434E53 and version == 6 and at % 8 == 0
+        assert magic == 0x31434E53 and version == 7 and at % 8 == 0
         payload = data[at + 64:at + 64 + stored]
         if flags & 2:
             payload = subprocess.run(["zstd", "-dcq"], input=payload, stdout=subprocess.PIPE, check=True).stdout
@@ -148,7 +148,7 @@ def main():
             api += sum(leave - enter for enter, leave in zip(r[0], r[8]))
         elif table == PROCESS:
             header = decode(columns, payload, n)[0][0]
-            assert len(header) == 4152 and header[:8] == b"SNDLIVE1"
+            assert len(header) == 4160 and header[:8] == b"SNDLIVE1"
             seen = struct.unpack_from("<Q", header, 592)[0]
     found = {"operations": count, "total_ns": total, "bytes": moved, "calls": calls, "api_ns": api, "seen": seen}
     wrong = {k: (v, known[k]) for k, v in found.items() if v != known[k]}

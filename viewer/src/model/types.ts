@@ -96,7 +96,7 @@ export interface Extent {
   to_ns: number;
 }
 
-export type TraceKind = "operations" | "calls" | "ranges" | "samples" | "switches" | "waits" | "sleeps";
+export type TraceKind = "operations" | "calls" | "ranges" | "samples" | "switches" | "waits" | "sleeps" | "messages";
 
 export interface Lane {
   lane: number;

@@ -1,0 +1,17 @@
+/* late.h - what a rank did while others waited for it. Between messages.c and late.c. */
+#ifndef SONDE_ANALYZE_JOB_LATE_H
+#define SONDE_ANALYZE_JOB_LATE_H
+
+#include "messages.h"
+
+struct sonde__late_span { uint64_t from_ns, to_ns; }; /* on the axis of the rank's host */
+
+/* Sorts the spans and puts those together that overlap; returns how many are left. */
+size_t sonde__late_merge(struct sonde__late_span *spans, size_t count);
+/* Nanoseconds of [from, to) that lie in merged spans. */
+uint64_t sonde__late_within(const struct sonde__late_span *spans, size_t count, uint64_t from_ns, uint64_t to_ns);
+/* The function or operation of `rank` with the most time within merged spans: cause, cause_node and cause_ns of *place. 0 or SONDE_ENOMEM. */
+int sonde__late_find(const struct sonde_measurement *m, const struct sonde_profile *profile, uint32_t rank, const struct sonde__late_span *spans,
+                     size_t count, struct sonde_message_place *place);
+
+#endif

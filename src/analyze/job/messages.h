@@ -1,0 +1,96 @@
+/* messages.h - messages between the ranks of a job (MPI): who sent what to whom, what all did together, and who waited for whom.
+ * docs/mpi.md defines each number. The states of waiting are Scalasca's (Geimer et al., "The Scalasca performance toolset architecture",
+ * CCPE 22(6), 2010; its manual's "Late Sender", "Late Receiver", "Wait at Barrier", "Wait at NxN", "Late Broadcast", "Early Reduce").
+ *
+ * The k-th message that one rank sent another on a communicator with a tag is the k-th that this one received so (MPI 4.0, 3.5: they do not overtake),
+ * in the order in which it began to receive them; the k-th collective call of a rank on a communicator belongs to the k-th of the others.
+ * Times of ranks on different hosts are not compared: their clocks are not aligned.
+ */
+#ifndef SONDE_ANALYZE_JOB_MESSAGES_H
+#define SONDE_ANALYZE_JOB_MESSAGES_H
+
+#include "analyze/profile/profile.h"
+#include "base/map.h"
+
+/* X(ID, name in JSON, text) */
+#define SONDE_MESSAGE_WAIT_MAP(X)                                                                  \
+    X(LATE_SENDER, "late_sender", "late sender")         /* received before it was sent */         \
+    X(LATE_RECEIVER, "late_receiver", "late receiver")   /* sent, but not before it was received */ \
+    X(BARRIER, "barrier", "barrier")                     /* the last one has not come */           \
+    X(ALL_TO_ALL, "all_to_all", "all-to-all")            /* the last one has not come */           \
+    X(LATE_ROOT, "late_root", "late root")               /* the root has not come */               \
+    X(EARLY_ROOT, "early_root", "early root")            /* the root has, the last one has not */
+
+/* clang-format off */
+enum sonde_message_wait {
+#define X(id, ...) SONDE_MESSAGE_WAIT_##id,
+    SONDE_MESSAGE_WAIT_MAP(X)
+#undef X
+    SONDE_MESSAGE_WAITS
+};
+/* clang-format on */
+
+/* One to one, from a rank to another. */
+struct sonde_message_pair {
+    uint32_t from, to;          /* ranks */
+    uint64_t count, bytes;      /* sent */
+    uint64_t largest;           /* bytes of one */
+};
+
+struct sonde_message_rank {
+    uint32_t rank;
+    uint64_t calls_ns;          /* in MPI's calls that are followed, of all its threads */
+    uint64_t wall_ns;           /* recorded */
+    uint64_t wait_ns[SONDE_MESSAGE_WAITS]; /* of calls_ns */
+    uint64_t sent, sent_bytes, received, received_bytes;
+};
+
+/* What the awaited rank did meanwhile, most of the time. */
+enum sonde_message_cause {
+    SONDE_MESSAGE_CAUSE_UNKNOWN,  /* nothing is known of it: no sample, no operation */
+    SONDE_MESSAGE_CAUSE_CODE,     /* its threads ran: a function of the user's, with what it called, by samples */
+    SONDE_MESSAGE_CAUSE_DEVICE,   /* its device did: an operation */
+    SONDE_MESSAGE_CAUSE_MESSAGES, /* it waited itself, for another rank */
+};
+
+/* Waiting in one place. */
+struct sonde_message_place {
+    uint32_t node;              /* of the profile's tree: the call */
+    enum sonde_message_wait kind;
+    uint64_t count, ns;         /* calls that waited; all ranks */
+    uint32_t most_rank;         /* that waited most there, */
+    uint64_t most_ns;
+    uint32_t for_rank;          /* and the rank for which all of them waited most, */
+    uint64_t for_ns;
+    enum sonde_message_cause cause; /* of for_ns; of the SONDE_MESSAGE_CAUSES longest places, else UNKNOWN */
+    uint32_t cause_node;            /* of the profile's tree: the function, the operation, the call in which it waited */
+    uint64_t cause_ns;              /* so much of it: CPU time of all its threads, or time of the device, or of waiting */
+    uint32_t cause_rank;            /* for which it waited itself */
+};
+#define SONDE_MESSAGE_CAUSES 16u
+
+/* What ranks do together, by function and communicator. */
+struct sonde_message_collective {
+    const char *function, *comm; /* comm "" unknown */
+    uint64_t count;              /* calls of all ranks */
+    uint64_t bytes, ns, wait_ns; /* summed over them */
+};
+
+struct sonde_messages {
+    SONDE_VECTOR(struct sonde_message_rank) ranks;   /* by number */
+    SONDE_VECTOR(struct sonde_message_pair) pairs;   /* most bytes first */
+    SONDE_VECTOR(struct sonde_message_place) places; /* longest first */
+    SONDE_VECTOR(struct sonde_message_collective) collectives; /* longest first */
+    struct sonde_intern comms;
+    uint64_t messages;       /* sent, or received where the sender is not known */
+    uint64_t apart;          /* of messages and calls: their ranks were on different hosts */
+    uint64_t alone;          /* sent and not received, or the reverse, as far as is known */
+    uint64_t lost;           /* rows that found no room */
+    uint64_t mixed;          /* collective calls on a communicator whose ranks do not agree on which comes when */
+};
+
+/* Ready when zeroed. 0, or SONDE_ENOMEM; fini in both cases. */
+int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_messages *out);
+void sonde_messages_fini(struct sonde_messages *messages);
+
+#endif

@@ -1,0 +1,310 @@
+/* messages.c - the view `messages`: what the ranks of a job sent each other, and who waited for whom. docs/mpi.md. */
+#include "analyze/job/messages.h"
+
+#include "analyze/answers/summary/caveats.h"
+#include "base/number.h"
+#include "groups.h"
+#include "names.h"
+#include "view.h"
+
+/* ---- columns ------------------------------------------------------------------------------------------ */
+
+#define meaning_LATE_SENDER   "waiting to receive what had not been sent yet"
+#define meaning_LATE_RECEIVER "sending, and waiting until the other one began to receive"
+#define meaning_BARRIER       "in a barrier, until the last one came"
+#define meaning_ALL_TO_ALL    "in a call that needs something of all ranks, until the last one came"
+#define meaning_LATE_ROOT     "in a call that needs something of its root, until that came"
+#define meaning_EARLY_ROOT    "as the root of a call that needs something of the others, until the last one came"
+
+static const struct sonde_view_column rank_columns[] = {
+    {"rank", "Rank", SONDE_CELL_ID, SONDE_STYLE_MAIN, 0, "number that its launcher gave it"},
+    {"calls_ns", "in MPI", SONDE_CELL_TIME, 0, 0, "time in MPI's calls, of all its threads"},
+    {NULL, "of run", SONDE_CELL_SHARE, 0, 1, "the same, of the time that was recorded"},
+    {"wait_ns", "waiting", SONDE_CELL_TIME, 0, 0, "of calls_ns, waiting for other ranks: the sum of those that follow"},
+#define X(id, name, text) {name "_ns", text, SONDE_CELL_TIME, 0, 2 + SONDE_MESSAGE_WAIT_##id, meaning_##id},
+    SONDE_MESSAGE_WAIT_MAP(X)
+#undef X
+        {"sent", "sent", SONDE_CELL_COUNT, 0, 0, "messages to one other rank"},
+    {"sent_bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes of these"},
+    {"received", "received", SONDE_CELL_COUNT, 0, 0, "messages from one other rank"},
+    {"received_bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes of these"},
+};
+static const struct sonde_view_columns rank_list = SONDE_VIEW_COLUMNS("ranks", rank_columns);
+
+static const struct sonde_view_column place_columns[] = {
+    {NULL, "Waiting in", SONDE_CELL_TEXT, SONDE_STYLE_STACK | SONDE_STYLE_MAIN, 0, "call, and the nearest frames of the user's code"},
+    {"call", NULL, SONDE_CELL_TEXT, 0, 0, "function of MPI"},
+    {"kind", "why", SONDE_CELL_TEXT, 0, 0, "late sender: what is received had not been sent; late receiver: what is sent was not received yet; barrier, "
+                                           "all-to-all: the last rank had not come; late root: the root had not; early root: it had, the last rank not"},
+    {"count", "count", SONDE_CELL_COUNT, 0, 1, "calls that waited, of all ranks"},
+    {"wait_ns", "waited", SONDE_CELL_TIME, 0, 0, "their waiting, added up over all ranks"},
+    {"rank", "most by", SONDE_CELL_ID, 0, 0, "rank that waited most there"},
+    {"rank_ns", "it waited", SONDE_CELL_TIME, 0, 0, "how long that was"},
+    {"for_rank", "most for", SONDE_CELL_ID, 0, 0, "rank for which they waited most"},
+    {"for_ns", "so long", SONDE_CELL_TIME, 0, 3, "how long that was"},
+    {NULL, "which meanwhile", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "what that rank did most of this time"},
+    {"cause", NULL, SONDE_CELL_TEXT, 0, 0, "the same: code: a function of the user's, with what it called, by samples; device: an operation; messages: it waited itself; null: not known, or not looked for "
+                                           "(of the 16 longest places it is)"},
+    {"cause_name", NULL, SONDE_CELL_TEXT, 0, 0, "the function, the operation, or the call in which it waited itself"},
+    {"cause_ns", "for", SONDE_CELL_TIME, 0, 2, "how much of for_ns that was: CPU time, time of the device, or of waiting"},
+    {"cause_rank", NULL, SONDE_CELL_ID, 0, 0, "rank for which it waited itself"},
+    {"node", NULL, SONDE_CELL_ID, 0, 0, "node of the view profile"},
+    {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of the user's code, innermost first", .of = &sonde_frames},
+};
+static const struct sonde_view_columns place_list = SONDE_VIEW_COLUMNS("waits", place_columns);
+
+static const struct sonde_view_column pair_columns[] = {
+    {"from", "From rank", SONDE_CELL_ID, SONDE_STYLE_MAIN, 0, "rank that sent"},
+    {"to", "to", SONDE_CELL_ID, 0, 0, "rank to which it sent"},
+    {"count", "messages", SONDE_CELL_COUNT, 0, 0, "messages sent"},
+    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes of these"},
+    {NULL, "mean", SONDE_CELL_BYTES, 0, 1, "bytes of one"},
+    {"largest", "largest", SONDE_CELL_BYTES, 0, 2, "bytes of the largest one"},
+};
+static const struct sonde_view_columns pair_list = SONDE_VIEW_COLUMNS("pairs", pair_columns);
+
+static const struct sonde_view_column collective_columns[] = {
+    {"function", "Together", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "function of MPI"},
+    {"comm", "communicator", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 1, "how many ranks it has, what tells its members, and which one of these they are"},
+    {"count", "calls", SONDE_CELL_COUNT, 0, 0, "calls of all ranks"},
+    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that each gave, or got where only the root gives, added up"},
+    {"calls_ns", "time", SONDE_CELL_TIME, 0, 0, "time in these calls, of all ranks"},
+    {"wait_ns", "waiting", SONDE_CELL_TIME, 0, 0, "of it, until the others had come; of what is only begun by these, in the calls that end it"},
+};
+static const struct sonde_view_columns collective_list = SONDE_VIEW_COLUMNS("collectives", collective_columns);
+
+static const struct sonde_view_column columns[] = {
+    {"messages", NULL, SONDE_CELL_COUNT, 0, 0, "messages from one rank to another"},
+    {"apart", NULL, SONDE_CELL_COUNT, 0, 0, "messages and calls whose ranks ran on different hosts: their waiting is not known"},
+    {"alone", NULL, SONDE_CELL_COUNT, 0, 0, "messages of which only one end is known"},
+    {"mixed", NULL, SONDE_CELL_COUNT, 0, 0, "calls of all ranks of a communicator that do not belong together"},
+    {"lost", NULL, SONDE_CELL_COUNT, 0, 0, "messages that found no room in the measurement"},
+    {"ranks", NULL, SONDE_CELL_LIST, 0, 0, "each rank", .of = &rank_list},
+    {"waits", NULL, SONDE_CELL_LIST, 0, 0, "where ranks waited for others", .of = &place_list},
+    {"pairs", NULL, SONDE_CELL_LIST, 0, 0, "who sent to whom", .of = &pair_list},
+    {"collectives", NULL, SONDE_CELL_LIST, 0, 0, "what ranks did together", .of = &collective_list},
+};
+static const struct sonde_view_columns messages_list = SONDE_VIEW_COLUMNS("messages", columns);
+
+/* ---- cells -------------------------------------------------------------------------------------------- */
+
+static const char *const wait_texts[] = {
+#define X(id, name, text) text,
+    SONDE_MESSAGE_WAIT_MAP(X)
+#undef X
+};
+
+static uint64_t waiting(const struct sonde_message_rank *r)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < SONDE_MESSAGE_WAITS; i++)
+        sum += r->wait_ns[i];
+    return sum;
+}
+
+static void rank_row(struct sonde_view_table *t, const struct sonde_message_rank *r)
+{
+    sonde_cell_int(t, true, r->rank);
+    sonde_cell_int(t, true, r->calls_ns);
+    sonde_cell_share(t, (double)r->calls_ns, (double)r->wall_ns);
+    sonde_cell_int(t, true, waiting(r));
+    for (int i = 0; i < SONDE_MESSAGE_WAITS; i++)
+        sonde_cell_int(t, true, r->wait_ns[i]);
+    sonde_cell_int(t, true, r->sent);
+    sonde_cell_int(t, true, r->sent_bytes);
+    sonde_cell_int(t, true, r->received);
+    sonde_cell_int(t, true, r->received_bytes);
+}
+
+static void name_place(const struct sonde_query *q, struct sonde_text *out, uint32_t node)
+{
+    sonde_name_frame(q, out, &q->profile->nodes.items[node]);
+    sonde_text_add(out, " ← ");
+    sonde_name_callers(q, out, node, 2);
+}
+
+static void name_cause(const struct sonde_query *q, struct sonde_text *out, const struct sonde_message_place *p)
+{
+    const struct sonde_cct_node *node = &q->profile->nodes.items[p->cause_node];
+    if (p->cause == SONDE_MESSAGE_CAUSE_CODE)
+        sonde_name_routine(q, out, node);
+    else if (*node->name)
+        sonde_text_add(out, node->name);
+    else
+        sonde_name_frame(q, out, node);
+}
+
+static void cause_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_message_place *p)
+{
+    static const char *const causes[] = {[SONDE_MESSAGE_CAUSE_CODE] = "code", [SONDE_MESSAGE_CAUSE_DEVICE] = "device", [SONDE_MESSAGE_CAUSE_MESSAGES] = "messages"};
+    const bool known = p->cause != SONDE_MESSAGE_CAUSE_UNKNOWN, chain = p->cause == SONDE_MESSAGE_CAUSE_MESSAGES;
+    struct sonde_text shown = {0}, name = {0};
+    if (known) {
+        name_cause(q, &shown, p);
+        name_cause(q, &name, p);
+        if (chain)
+            sonde_text_format(&shown, " for rank %u", p->cause_rank);
+    }
+    sonde_cell_take(t, &shown);
+    sonde_cell_text(t, known ? causes[p->cause] : NULL);
+    sonde_cell_take(t, &name);
+    sonde_cell_int(t, known, p->cause_ns);
+    sonde_cell_int(t, chain, p->cause_rank);
+}
+
+static void place_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_message_place *p)
+{
+    struct sonde_text title = {0};
+    name_place(q, &title, p->node);
+    sonde_cell_take(t, &title);
+    sonde_cell_text(t, q->profile->nodes.items[p->node].name);
+    sonde_cell_text(t, wait_texts[p->kind]);
+    sonde_cell_int(t, true, p->count);
+    sonde_cell_int(t, true, p->ns);
+    sonde_cell_int(t, true, p->most_rank);
+    sonde_cell_int(t, true, p->most_ns);
+    sonde_cell_int(t, true, p->for_rank);
+    sonde_cell_int(t, true, p->for_ns);
+    cause_cells(t, q, p);
+    sonde_cell_int(t, true, p->node);
+    sonde_cell_frames(t, q, p->node);
+}
+
+static void pair_row(struct sonde_view_table *t, const struct sonde_message_pair *p)
+{
+    sonde_cell_int(t, true, p->from);
+    sonde_cell_int(t, true, p->to);
+    sonde_cell_int(t, true, p->count);
+    sonde_cell_int(t, true, p->bytes);
+    sonde_cell_real(t, true, (double)p->bytes / (double)p->count);
+    sonde_cell_int(t, true, p->largest);
+}
+
+static void collective_row(struct sonde_view_table *t, const struct sonde_message_collective *c)
+{
+    sonde_cell_text(t, c->function);
+    sonde_cell_text(t, c->comm);
+    sonde_cell_int(t, true, c->count);
+    sonde_cell_int(t, true, c->bytes);
+    sonde_cell_int(t, true, c->ns);
+    sonde_cell_int(t, true, c->wait_ns);
+}
+
+/* ---- sentences ------------------------------------------------------------------------------------------ */
+
+/* Where the awaited rank waited itself, for the same rank; NULL: it did not. */
+static const struct sonde_message_place *next_link(const struct sonde_messages *all, const struct sonde_message_place *p)
+{
+    for (size_t i = 0; i < all->places.count && p->cause == SONDE_MESSAGE_CAUSE_MESSAGES; i++) {
+        const struct sonde_message_place *next = &all->places.items[i];
+        if (next != p && next->node == p->cause_node && next->for_rank == p->cause_rank)
+            return next;
+    }
+    return NULL;
+}
+
+/* "the ranks waited 1.2 s for each other (31 % of their time), 0.9 s of it in MPI_Recv ← step() ring.c:13, mostly for rank 0, which ran work() ring.c". */
+static void say_most(const struct sonde_query *q, const struct sonde_messages *all, struct sonde_view_data *out)
+{
+    uint64_t waited = 0, wall = 0;
+    char total[SONDE_NUMBER_MAX], percent[SONDE_NUMBER_MAX], there[SONDE_NUMBER_MAX];
+    struct sonde_text place = {0}, cause = {0};
+    int links = 4;
+    for (size_t i = 0; i < all->ranks.count; i++) {
+        waited += waiting(&all->ranks.items[i]);
+        wall += all->ranks.items[i].wall_ns;
+    }
+    if (!all->places.count)
+        return;
+    const struct sonde_message_place *most = &all->places.items[0];
+    name_place(q, &place, most->node);
+    for (const struct sonde_message_place *at = most; at && links-- > 0; at = next_link(all, at)) {
+        if (at->cause != SONDE_MESSAGE_CAUSE_UNKNOWN) {
+            sonde_text_add(&cause, at->cause == SONDE_MESSAGE_CAUSE_CODE ? ", which ran " : at->cause == SONDE_MESSAGE_CAUSE_DEVICE ? ", whose device ran " : ", which waited itself in ");
+            name_cause(q, &cause, at);
+        }
+        if (at->cause == SONDE_MESSAGE_CAUSE_MESSAGES)
+            sonde_text_format(&cause, " for rank %u", at->cause_rank);
+    }
+    sonde_view_say(out, false, "the ranks waited %s for each other (%s of their time), %s of it in %s, mostly for rank %u%s",
+                   sonde_number_time(total, (double)waited), sonde_number_percent(percent, (double)waited, (double)wall),
+                   sonde_number_time(there, (double)most->ns), sonde_text_get(&place), most->for_rank, sonde_text_get(&cause));
+    sonde_text_fini(&place);
+    sonde_text_fini(&cause);
+}
+
+static void say_faults(const struct sonde_messages *all, struct sonde_view_data *out)
+{
+    char number[SONDE_NUMBER_MAX];
+    if (all->apart)
+        sonde_view_say(out, false, "of %s messages and calls the ranks ran on different hosts, whose clocks are not aligned: their waiting is not known",
+                       sonde_number_count(number, all->apart));
+    if (all->alone)
+        sonde_view_say(out, false, "of %s messages only one end is known: the other rank was not recorded then, or used a call that is not followed",
+                       sonde_number_count(number, all->alone));
+    if (all->mixed)
+        sonde_view_say(out, false, "%s calls do not belong together as recorded, and no waiting is told of them: some rank was not recorded all the time",
+                       sonde_number_count(number, all->mixed));
+    if (all->lost)
+        sonde_view_say(out, false, "%s messages found no room in the measurement: what ranks waited for may be told wrongly; see --memory of sonde record",
+                       sonde_number_count(number, all->lost));
+}
+
+/* ---- the view -------------------------------------------------------------------------------------------- */
+
+#define ROWS(list, row, ...)                                                                              \
+    do {                                                                                                  \
+        const size_t shown_ = sonde_query_rows(q, all->list.count);                                       \
+        for (size_t i_ = 0; i_ < all->list.count && i_ < shown_; i_++)                                    \
+            row(list, __VA_ARGS__ &all->list.items[i_]);                                                  \
+        list->left_out = all->list.count - (all->list.count < shown_ ? all->list.count : shown_);         \
+    } while (0)
+
+static void fill(const struct sonde_query *q, const struct sonde_messages *all, struct sonde_view_data *out)
+{
+    struct sonde_view_table *t = out->root = sonde_view_table(out, &messages_list);
+    sonde_cell_int(t, true, all->messages);
+    sonde_cell_int(t, true, all->apart);
+    sonde_cell_int(t, true, all->alone);
+    sonde_cell_int(t, true, all->mixed);
+    sonde_cell_int(t, true, all->lost);
+    struct sonde_view_table *ranks = sonde_cell_list(t), *places = sonde_cell_list(t), *pairs = sonde_cell_list(t), *collectives = sonde_cell_list(t);
+    ROWS(ranks, rank_row, );
+    ROWS(places, place_row, q, );
+    ROWS(pairs, pair_row, );
+    ROWS(collectives, collective_row, );
+    if (!all->ranks.count) {
+        sonde_view_say(out, false, "no rank sent or received anything through MPI: docs/mpi.md says which programs can be followed");
+        return;
+    }
+    say_most(q, all, out);
+    say_faults(all, out);
+    sonde_view_show(out, ranks, true);
+    if (all->places.count)
+        sonde_view_show(out, places, true);
+    if (all->pairs.count)
+        sonde_view_show(out, pairs, true);
+    if (all->collectives.count)
+        sonde_view_show(out, collectives, true);
+}
+
+static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
+{
+    struct sonde_messages messages = {0};
+    const int rc = sonde_messages_compute(q->m, q->profile, &messages);
+    if (!rc)
+        fill(q, &messages, out);
+    sonde_messages_fini(&messages);
+    return rc ? sonde_diag_set(diag, rc, q->path, "cannot match the messages of") : 0;
+}
+
+const struct sonde_view sonde_view_messages = {
+    .name = "messages",
+    .summary = "messages between the ranks of a job (MPI): who sent what to whom, who waited for whom, and where",
+    .description = "What the ranks of a job sent each other through MPI, what they did together, how long each waited for others, in which call, why and for whom.",
+    .single = true,
+    .tables = (const struct sonde_view_columns *const[]){&messages_list, NULL},
+    .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
+    .quick_notes = true,
+    .make = make,
+};

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Messages between ranks, end to end: ranks.c says by hand what it sends and does, and `sonde report messages` must say the same, no more and no less.
+
+    run.py --sonde build/bin/sonde --programs build/tests/mpi --work DIR CASE
+
+Programs are ranks.openmpi and ranks.mpich, one source built with each library. Cases: openmpi, mpich (the launcher is recorded),
+openmpi.each (each rank is recorded by a record of its own), unchanged (the program is as it is without Sonde), python, off.
+"""
+import argparse
+import collections
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+RANKS, LATE, LATE_NS = 4, 15, 20_000_000
+PLAIN = {k: v for k, v in os.environ.items() if not k.startswith(("SONDE_", "OMPI_", "PMI"))}
+PLAIN.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
+
+
+def require(yes, what):
+    if not yes:
+        sys.exit(f"wrong: {what}")
+
+
+def run(*command, **options):
+    return subprocess.run(command, env=PLAIN, capture_output=True, text=True, timeout=900, **options)
+
+
+class Said:
+    """What the program says that it sent and did."""
+
+    def __init__(self, text):
+        self.pairs, self.together, self.late = {}, collections.Counter(), []
+        for word in map(str.split, text.splitlines()):
+            if word[0] == "pair":
+                self.pairs[int(word[1]), int(word[2])] = int(word[3]), int(word[4])
+            elif word[0] == "all":
+                self.together[word[1], "calls"] += int(word[2])
+                self.together[word[1], "bytes"] += int(word[3])
+            else:
+                self.late.append(int(word[1]))
+
+
+class Test:
+    def __init__(self, options):
+        self.options = options
+        self.out = os.path.join(options.work, "job.sonde")
+
+    def program(self, library):
+        program = os.path.join(self.options.programs, f"ranks.{library}")
+        if not os.path.exists(program) or not shutil.which(f"mpirun.{library}"):
+            print(f"skipped: mpicc.{library} or mpirun.{library} is missing")
+            sys.exit(77)
+        return program
+
+    def recorded(self, *command):
+        done = run(*command)
+        require(done.returncode == 0, f"status {done.returncode}: {done.stdout[-1000:]}{done.stderr[-3000:]}")
+        return done
+
+    def record(self, *command):
+        return self.recorded(self.options.sonde, "record", "--force", "-o", self.out, "--", *command)
+
+    def view(self, name, *options):
+        done = self.recorded(self.options.sonde, "report", self.out, name, "--json", "--limit", "0", *options)
+        return json.loads(done.stdout)
+
+    def compare(self, said, late):
+        got = self.view("messages")
+        pairs = {(row["from"], row["to"]): (row["count"], row["bytes"]) for row in got["pairs"]}
+        require(pairs == said.pairs, f"who sent to whom: {pairs}, not {said.pairs}")
+        together = collections.Counter()
+        for row in got["collectives"]:
+            together[row["function"], "calls"] += row["count"]
+            together[row["function"], "bytes"] += row["bytes"]
+        require(+together == +said.together, f"what all did: {+together}, not {+said.together}")
+        faults = {name: got[name] for name in ("alone", "apart", "mixed", "lost")}
+        require(not any(faults.values()) and got["messages"] == sum(count for count, _ in said.pairs.values()), f"{faults}, {got['messages']} messages")
+        for row in got["ranks"]:
+            require(row["sent"] == sum(n for (of, _), (n, _) in said.pairs.items() if of == row["rank"]), f"sent by {row}")
+            require(row["received"] == sum(n for (_, to), (n, _) in said.pairs.items() if to == row["rank"]), f"received by {row}")
+            require(row["received_bytes"] == sum(n for (_, to), (_, n) in said.pairs.items() if to == row["rank"]), f"received by {row}")
+            waits = [value for name, value in row.items() if name.endswith("_ns") and name not in ("calls_ns", "wait_ns")]
+            require(sum(waits) == row["wait_ns"] <= row["calls_ns"], f"the waits of {row}")
+        require(sum(row["wait_ns"] for row in got["waits"]) == sum(row["wait_ns"] for row in got["ranks"]), "the waits by place and by rank")
+        if late:
+            self.compare_late(said, got)
+
+    def compare_late(self, said, got):
+        """Each was late by what the program's clock says at both ends; on a busy machine more, or less."""
+        require(len(said.late) == LATE, f"{len(said.late)} were late")
+        row = next(row for row in got["waits"] if row["call"] == "MPI_Recv" and row["frames"][0]["name"] == "late")  # the longest first
+        require((row["kind"], row["rank"], row["for_rank"], row["for_ns"]) == ("late sender", 1, 0, row["wait_ns"]) and row["count"] <= LATE, str(row))
+        messages = [m for m in self.messages() if m["tag"] == 20]
+        require([m["kind"] for m in messages].count("send") == len(messages) / 2 == LATE, f"{len(messages)} ends of these")
+        sends, receives = ([m for m in messages if m["kind"] == kind] for kind in ("send", "receive"))
+        waits = [max(min(s["enter_ns"], r["leave_ns"]) - r["enter_ns"], 0) for s, r in zip(sends, receives)]
+        apart = [abs(wait - max(late, 0)) for wait, late in zip(waits, said.late)]
+        require(sum(waits) == row["wait_ns"], f"{sum(waits)} of the rows, {row['wait_ns']} of the view")
+        require(statistics.median(apart) < LATE_NS / 10, f"late by {said.late}, found {waits}")
+
+    def messages(self):
+        done = self.recorded(self.options.sonde, "export", self.out, "--to", "json", "-o", "-")
+        return json.loads(done.stdout)["messages"]
+
+    # ---- cases ----
+
+    def launched(self, library):
+        done = self.record(f"mpirun.{library}", "-n", str(RANKS), self.program(library))
+        self.compare(Said(done.stdout), late=True)
+        require([row["rank"] for row in self.view("ranks")["ranks"]] == list(range(RANKS)), "the ranks")
+        # within MPI_Reduce, a call of the GPU's runtime
+        kernels = [row for row in self.view("copies") if row["kind"] == "write"]
+        require(sum(row["count"] for row in kernels) == RANKS - 1, f"writes: {kernels}")
+
+    def openmpi(self):
+        self.launched("openmpi")
+
+    def mpich(self):
+        self.launched("mpich")
+
+    def each(self):
+        program = self.program("openmpi")
+        done = self.recorded("mpirun.openmpi", "-n", str(RANKS), self.options.sonde, "record", "--force", "-o", self.out, "--", program)
+        self.compare(Said(done.stdout), late=True)
+
+    def unchanged(self):
+        """Results, errors (ranks.c asks for one) and the order of what each rank prints."""
+        for library in ("openmpi", "mpich"):
+            command = [f"mpirun.{library}", "-n", "3", self.program(library), "few"]
+            alone, recorded = self.recorded(*command), self.record(*command)
+            require(sorted(alone.stdout.splitlines()) == sorted(recorded.stdout.splitlines()), f"{library}: {alone.stdout}\n{recorded.stdout}")
+
+    def off(self):
+        """What began before recording began is not told of, and what was told of has both its ends or is counted."""
+        program = self.program("openmpi")
+        done = self.recorded(self.options.sonde, "record", "--force", "--start-off", "-o", self.out, "--", "mpirun.openmpi", "-n", str(RANKS), program, "few")
+        require("pair 0 1" in done.stdout, done.stdout)
+        got = run(self.options.sonde, "report", self.out, "messages", "--json")
+        require(got.returncode == 1 and json.loads(got.stdout)["messages"] == 0, f"messages of a program that was not recorded: {got.stdout}{got.stderr}")
+
+    def python(self):
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ranks.py")
+        self.program("openmpi")
+        interpreter = self.options.python
+        if run(interpreter, "-c", "import mpi4py").returncode:
+            print("skipped: mpi4py is missing")
+            sys.exit(77)
+        done = self.record("mpirun.openmpi", "-n", "3", interpreter, program)
+        self.compare(Said(done.stdout), late=False)
+        row = next(row for row in self.view("messages")["waits"] if row["for_rank"] == 0)  # which computes before it sends
+        require((row["call"], row["kind"], row["rank"]) == ("MPI_Mprobe", "late sender", 1) and row["wait_ns"] > 20e6, str(row))
+        line = next(i for i, text in enumerate(open(program), 1) if "LINE receive" in text)
+        frame = row["frames"][0]
+        require((frame["name"], frame["line"]) == ("ring", line) and frame["file"].endswith("ranks.py"), str(frame))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("sonde", "programs", "work", "python"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("case")
+    options = parser.parse_args()
+    options.work = os.path.join(options.work, options.case)
+    shutil.rmtree(options.work, ignore_errors=True)
+    os.makedirs(options.work)
+    getattr(Test(options), options.case)()
+
+
+if __name__ == "__main__":
+    main()
