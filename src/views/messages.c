@@ -220,7 +220,8 @@ static void say_most(const struct sonde_query *q, const struct sonde_messages *a
     name_place(q, &place, most->node);
     for (const struct sonde_message_place *at = most; at && links-- > 0; at = next_link(all, at)) {
         if (at->cause != SONDE_MESSAGE_CAUSE_UNKNOWN) {
-            sonde_text_add(&cause, at->cause == SONDE_MESSAGE_CAUSE_CODE ? ", which ran " : at->cause == SONDE_MESSAGE_CAUSE_DEVICE ? ", whose device ran " : ", which waited itself in ");
+            sonde_text_add(&cause, at->cause == SONDE_MESSAGE_CAUSE_CODE ? ", which ran " : at->cause == SONDE_MESSAGE_CAUSE_DEVICE ? ", whose device ran "
+                                                                                                                                    : ", which waited itself in ");
             name_cause(q, &cause, at);
         }
         if (at->cause == SONDE_MESSAGE_CAUSE_MESSAGES)

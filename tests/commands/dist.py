@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 """)
         os.makedirs("empty.sonde")
         with open("empty.sonde/manifest.json", "w", encoding="utf-8") as file:
-            json.dump({"format": "sonde", "format_version": 6, "command": ["x"]}, file)
+            json.dump({"format": "sonde", "format_version": 7, "command": ["x"]}, file)
         shutil.move(self.tree, "tree")  # compilers' options have no spaces
         environment = {**self.environment, "PKG_CONFIG_PATH": "tree/lib/pkgconfig"}
         flags = subprocess.run(["pkg-config", "--cflags", "--libs", "sonde"], stdout=subprocess.PIPE, text=True, env=environment, check=True).stdout.split()
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
     def test_the_viewers_server_travels(self):
         os.makedirs("empty.sonde")
         with open("empty.sonde/manifest.json", "w", encoding="utf-8") as file:
-            json.dump({"format": "sonde", "format_version": 6, "command": ["x"]}, file)
+            json.dump({"format": "sonde", "format_version": 7, "command": ["x"]}, file)
         viewer = subprocess.Popen([self.tree + "/bin/sonde", "view", "empty.sonde", "--no-browser"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   text=True, env=self.environment)
         line = viewer.stdout.readline()

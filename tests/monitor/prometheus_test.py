@@ -29,13 +29,14 @@ def found():
     if shutil.which("prometheus") and shutil.which("promtool"):
         return os.path.dirname(shutil.which("prometheus"))
     folder = os.path.join(cli.BUILD, "tests", "prometheus")
-    if not os.path.exists(os.path.join(folder, "usr/bin/promtool")):
-        with tempfile.TemporaryDirectory() as at:
+    if not os.path.exists(folder):
+        with tempfile.TemporaryDirectory(dir=os.path.dirname(folder)) as at:
             try:
                 subprocess.run(["apt-get", "download", "-q", "prometheus"], cwd=at, check=True, capture_output=True, timeout=300)
-                subprocess.run(["dpkg-deb", "-x", *os.listdir(at), folder], cwd=at, check=True, capture_output=True)
+                subprocess.run(["dpkg-deb", "-x", *os.listdir(at), "unpacked"], cwd=at, check=True, capture_output=True)
+                os.rename(os.path.join(at, "unpacked"), folder)  # at once: another test may look for it, too
             except (OSError, subprocess.SubprocessError):
-                return None
+                return os.path.join(folder, "usr/bin") if os.path.exists(folder) else None
     return os.path.join(folder, "usr/bin")
 
 

@@ -16,12 +16,17 @@
 #include <CL/cl.h>
 #endif
 
-enum { MOST = 16, LATE = 15, LATE_MS = 20 };
+enum { MOST = 16,
+       LATE = 15,
+       LATE_MS = 20 };
 #define NOINLINE __attribute__((noinline, noclone))
 
 static int me, all;
 static long long sent[MOST][MOST][2];
-static struct { char name[40]; long long calls, bytes; } together[64];
+static struct {
+    char name[40];
+    long long calls, bytes;
+} together[64];
 static double room[4096], other[4096];
 
 static void note(int to, long long bytes)
@@ -220,7 +225,9 @@ NOINLINE static void communicators(void)
         MPI_Sendrecv(room, 9, MPI_INT, me / 2, 8, other, 9, MPI_INT, me / 2, 8, across, MPI_STATUS_IGNORE);
         note(me % 2 ? me - 1 : me + 1, 36);
     }
-    MPI_Bcast(room, 1, MPI_INT, me % 2 ? 0 : me == 0 ? MPI_ROOT : MPI_PROC_NULL, across);
+    MPI_Bcast(room, 1, MPI_INT, me % 2 ? 0 : me == 0 ? MPI_ROOT
+                                                     : MPI_PROC_NULL,
+              across);
     MPI_Comm_free(&across);
     MPI_Comm_free(&half);
     MPI_Comm_free(&copy);

@@ -145,11 +145,10 @@ class Test:
     def python(self):
         program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ranks.py")
         self.program("openmpi")
-        interpreter = self.options.python
-        if run(interpreter, "-c", "import mpi4py").returncode:
+        if run(sys.executable, "-c", "import mpi4py").returncode:
             print("skipped: mpi4py is missing")
             sys.exit(77)
-        done = self.record("mpirun.openmpi", "-n", "3", interpreter, program)
+        done = self.record("mpirun.openmpi", "-n", "3", sys.executable, program)
         self.compare(Said(done.stdout), late=False)
         row = next(row for row in self.view("messages")["waits"] if row["for_rank"] == 0)  # which computes before it sends
         require((row["call"], row["kind"], row["rank"]) == ("MPI_Mprobe", "late sender", 1) and row["wait_ns"] > 20e6, str(row))
@@ -160,7 +159,7 @@ class Test:
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("sonde", "programs", "work", "python"):
+    for name in ("sonde", "programs", "work"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("case")
     options = parser.parse_args()

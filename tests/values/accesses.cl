@@ -195,7 +195,7 @@ kernel void locals(global const int *in, global int *out, global int *more, int 
     int own[8];
     for (int k = 0; k < 8; k++)
         own[k] = in[8 * i + k];
-    out[i] = own[own[0] & 7] + own[own[1] & 7];
+    out[i] = own[own[0] & 7] ^ own[own[1] & 7]; /* no sum: one that overflows is undefined, and may be as wide as the compiler likes */
 }
 
 struct particle {

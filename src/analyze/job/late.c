@@ -123,7 +123,8 @@ int sonde__late_find(const struct sonde_measurement *m, const struct sonde_profi
     }
     /* While its device works a thread may compute, or wait for that: the device is what decides where it has most of the time. */
     const bool device = 2 * f.most_ns[1] > sonde__late_within(spans, count, 0, UINT64_MAX) || f.most_ns[1] > f.most_ns[0];
-    place->cause = device ? SONDE_MESSAGE_CAUSE_DEVICE : f.most_ns[0] ? SONDE_MESSAGE_CAUSE_CODE : SONDE_MESSAGE_CAUSE_UNKNOWN;
+    place->cause = device ? SONDE_MESSAGE_CAUSE_DEVICE : f.most_ns[0] ? SONDE_MESSAGE_CAUSE_CODE
+                                                                      : SONDE_MESSAGE_CAUSE_UNKNOWN;
     place->cause_node = f.most[device];
     place->cause_ns = f.most_ns[device];
     sonde_map_fini(&f.functions);

@@ -18,13 +18,9 @@
 /* ---- the library ------------------------------------------------------------------ */
 
 static const struct sonde_mpi_layout layouts[] = {
-    {.family = "Open MPI", .handle_bytes = 8, .status_bytes = 24, .source = 0, .tag = 1, .any_source = -1, .no_process = -2, .root = -4,
-     .in_place = 1, .ignore = 0, .world_symbol = "ompi_mpi_comm_world", .no_comm_symbol = "ompi_mpi_comm_null",
-     .null_symbol = "ompi_request_null"},
-    {.family = "MPICH", .handle_bytes = 4, .status_bytes = 20, .source = 2, .tag = 3, .any_source = -2, .no_process = -1, .root = -3,
-     .in_place = UINTPTR_MAX, .ignore = 1, .world = 0x44000000, .no_comm = 0x04000000, .null = 0x2c000000},
-    {.family = "Intel(R) MPI", .handle_bytes = 4, .status_bytes = 20, .source = 2, .tag = 3, .any_source = -2, .no_process = -1, .root = -3,
-     .in_place = UINTPTR_MAX, .ignore = 1, .world = 0x44000000, .no_comm = 0x04000000, .null = 0x2c000000},
+    {.family = "Open MPI", .handle_bytes = 8, .status_bytes = 24, .source = 0, .tag = 1, .any_source = -1, .no_process = -2, .root = -4, .in_place = 1, .ignore = 0, .world_symbol = "ompi_mpi_comm_world", .no_comm_symbol = "ompi_mpi_comm_null", .null_symbol = "ompi_request_null"},
+    {.family = "MPICH", .handle_bytes = 4, .status_bytes = 20, .source = 2, .tag = 3, .any_source = -2, .no_process = -1, .root = -3, .in_place = UINTPTR_MAX, .ignore = 1, .world = 0x44000000, .no_comm = 0x04000000, .null = 0x2c000000},
+    {.family = "Intel(R) MPI", .handle_bytes = 4, .status_bytes = 20, .source = 2, .tag = 3, .any_source = -2, .no_process = -1, .root = -3, .in_place = UINTPTR_MAX, .ignore = 1, .world = 0x44000000, .no_comm = 0x04000000, .null = 0x2c000000},
     {0},
 };
 
