@@ -302,6 +302,29 @@ class Bench:
                 say(f"  {name:24} {variant:16} {statistics.median(ratios):5.3f}  [{low:.3f}, {high:.3f}]"
                     f"  of {statistics.median(values['nothing']):5.2f} s; {more * 1e3:+4.0f} ms")
 
+    # ---- messages between ranks ------------------------------------------------------------
+
+    def mpi(self):
+        say("Small messages of two ranks (bench/mpi.c), ns above nothing for each message or call")
+        os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        for library in ("openmpi", "mpich"):
+            program = f"{self.build}/bench/bench-mpi.{library}"
+            if not os.path.exists(program) or not shutil.which(f"mpirun.{library}"):
+                say(f"  {library}: left out, it is not there")
+                continue
+            command = [f"mpirun.{library}", "-n", "2", program]
+            ways = lambda command: {name: float(ns) for name, ns in map(str.split, run(command).splitlines())}
+            values = self.paired({"nothing": lambda: ways(command), "sonde --cpu 0": lambda: ways(self.record(command, "--cpu", "0")),
+                                  "sonde": lambda: ways(self.record(command))})
+            for way in values["nothing"][0]:
+                alone = statistics.median(row[way] for row in values["nothing"])
+                row = []
+                for name in list(values)[1:]:
+                    above = [a[way] - b[way] for a, b in zip(values[name], values["nothing"])]
+                    low, high = interval(above)
+                    row.append(f"{name} {statistics.median(above):+.0f} [{low:+.0f}, {high:+.0f}]")
+                say(f"  {library:8} {way:10} nothing {alone:7,.0f} ns   {'   '.join(row)}")
+
     # ---- lanes per tracing thread ---------------------------------------------------------
 
     def lanes(self):
@@ -444,7 +467,7 @@ def machine():
 
 
 def main():
-    sections = ["enqueue", "parts", "imitation", "samples", "own", "monitor", "programs", "short", "lanes", "size", "analyze", "memory", "values", "viewer", "ranges", "library", "exports"]
+    sections = ["enqueue", "parts", "imitation", "samples", "own", "monitor", "programs", "short", "mpi", "lanes", "size", "analyze", "memory", "values", "viewer", "ranges", "library", "exports"]
     parser = argparse.ArgumentParser(description="the figures of docs/performance.md")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--rounds", type=int, default=15)

@@ -105,6 +105,41 @@ NOINLINE static void persistent(void)
     MPI_Request_free(&r[1]);
 }
 
+/* A type and a communicator may be freed while what was begun with them is under way. */
+NOINLINE static void freed(void)
+{
+    const int right = (me + 1) % all, left = (me + all - 1) % all;
+    MPI_Request r[2];
+    MPI_Datatype type;
+    MPI_Comm copy;
+    for (int i = 0; i < 3; i++) {
+        MPI_Type_contiguous(3, MPI_INT, &type);
+        MPI_Type_commit(&type);
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+        MPI_Irecv(room, 2, type, left, 30, copy, &r[0]);
+        MPI_Isend(other, 2, type, right, 30, copy, &r[1]);
+        note(right, 24);
+        MPI_Type_free(&type);
+        MPI_Comm_free(&copy);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    }
+}
+
+NOINLINE static void many(void)
+{
+    enum { EACH = 100 };
+    const int right = (me + 1) % all, left = (me + all - 1) % all;
+    MPI_Request r[2 * EACH];
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < EACH; i++) {
+            MPI_Irecv(&room[i], 1, MPI_DOUBLE, left, 40 + i, MPI_COMM_WORLD, &r[i]);
+            MPI_Isend(&other[i], 1, MPI_DOUBLE, right, 40 + i, MPI_COMM_WORLD, &r[EACH + i]);
+            note(right, 8);
+        }
+        MPI_Waitall(2 * EACH, r, MPI_STATUSES_IGNORE);
+    }
+}
+
 /* Everybody sends rank 0 messages of different sizes, which it receives in each way there is. */
 NOINLINE static void many_ways(void)
 {
@@ -329,6 +364,8 @@ int main(int argc, char **argv)
     ring();
     open_line();
     persistent();
+    freed();
+    many();
     many_ways();
     collectives(MPI_COMM_WORLD);
     communicators();

@@ -182,20 +182,20 @@ static uint64_t found_since(mpi_handle comm, const int *status)
 }
 
 /* `since_ns`: it was found by a call that was entered then; 0: not before. */
-static void received(const struct call *c, mpi_handle comm, mpi_handle type, const void *status, uint64_t since_ns)
+static void received(const struct call *c, mpi_handle comm, uint32_t string, const void *status, uint64_t since_ns)
 {
     struct sonde_message m = {.kind = SONDE_MESSAGE_RECEIVE};
     if (!c->enter_ns)
         return;
-    sonde__mpi_received(comm, type, status, &m);
+    sonde__mpi_received(comm, string, status, &m);
     m.posted_ns = since_ns;
     tell(c, &m, 1);
 }
 
-static void exchanged(const struct call *c, const struct sonde_message *sending, mpi_handle comm, mpi_handle type, const void *status)
+static void exchanged(const struct call *c, const struct sonde_message *sending, mpi_handle comm, const void *status)
 {
     struct sonde_message m[2] = {*sending, {.kind = SONDE_MESSAGE_RECEIVE}};
-    sonde__mpi_received(comm, type, status, &m[1]);
+    sonde__mpi_received(comm, 0, status, &m[1]);
     tell(c, m, 2);
 }
 
@@ -219,19 +219,19 @@ static void exchanged(const struct call *c, const struct sonde_message *sending,
         return failed;                                                                   \
     }
 WRAP_STATUS(Recv, (void *to, int count, mpi_handle type, int from, int tag, mpi_handle comm, void *status),
-            (to, count, type, from, tag, comm, status), received(&call, comm, type, status, found_since(comm, status)))
+            (to, count, type, from, tag, comm, status), received(&call, comm, 0, status, found_since(comm, status)))
 WRAP_STATUS(Sendrecv,
             (const void *send, int send_count, mpi_handle send_type, int to, int send_tag, void *receive, int count, mpi_handle type, int from, int tag,
              mpi_handle comm, void *status),
             (send, send_count, send_type, to, send_tag, receive, count, type, from, tag, comm, status), {
                 const struct sonde_message m = to_send(comm, to, send_tag, send_type, send_count);
-                exchanged(&call, &m, comm, type, status);
+                exchanged(&call, &m, comm, status);
             })
 WRAP_STATUS(Sendrecv_replace,
             (void *both, int count, mpi_handle type, int to, int send_tag, int from, int tag, mpi_handle comm, void *status),
             (both, count, type, to, send_tag, from, tag, comm, status), {
                 const struct sonde_message m = to_send(comm, to, send_tag, type, count);
-                exchanged(&call, &m, comm, type, status);
+                exchanged(&call, &m, comm, status);
             })
 WRAP_STATUS(Probe, (int from, int tag, mpi_handle comm, void *status), (from, tag, comm, status), {
     const int *word = status;
@@ -257,11 +257,30 @@ static void begun(const struct call *c, const void *request, struct sonde_mpi_re
     tell(c, NULL, 0);
 }
 
+/* From whom, where that is not whoever comes first. */
+static struct sonde_mpi_request to_receive(mpi_handle comm, int from)
+{
+    struct sonde_mpi_comm *c = sonde__mpi_comm(comm);
+    return (struct sonde_mpi_request){
+        .message = {.kind = SONDE_MESSAGE_RECEIVE, .comm = sonde__mpi_comm_string(c), .peer = sonde__mpi_member(c, from)},
+        .comm = comm,
+    };
+}
+
+static void receive_begun(const struct call *c, const void *request, mpi_handle comm, int from, bool persistent)
+{
+    struct sonde_mpi_request r = {.message.kind = SONDE_MESSAGE_RECEIVE};
+    if (c->enter_ns)
+        r = to_receive(comm, from);
+    r.persistent = persistent;
+    begun(c, request, r);
+}
+
 WRAP(Irecv, (void *to, int count, mpi_handle type, int from, int tag, mpi_handle comm, void *request), (to, count, type, from, tag, comm, request),
-     begun(&call, request, (struct sonde_mpi_request){.message.kind = SONDE_MESSAGE_RECEIVE, .comm = comm, .type = type}))
+     receive_begun(&call, request, comm, from, false))
 WRAP(Recv_init, (void *to, int count, mpi_handle type, int from, int tag, mpi_handle comm, void *request),
      (to, count, type, from, tag, comm, request),
-     begun(&call, request, (struct sonde_mpi_request){.message.kind = SONDE_MESSAGE_RECEIVE, .comm = comm, .type = type, .persistent = true}))
+     receive_begun(&call, request, comm, from, true))
 #define SEND_INIT(name)                                                                                         \
     WRAP(name, (const void *from, int count, mpi_handle type, int to, int tag, mpi_handle comm, void *request), \
          (from, count, type, to, tag, comm, request), {                                                         \
@@ -274,18 +293,20 @@ SEND_INIT(Ssend_init)
 SEND_INIT(Rsend_init)
 
 /* A message that was found is received later, and by no other receive; until then its handle stands for its communicator. */
-static void was_found(const struct call *c, const void *message, mpi_handle comm)
+static void was_found(const struct call *c, const void *message, mpi_handle comm, int from)
 {
-    if (c->enter_ns)
-        sonde__mpi_request_put(sonde__mpi_handle_at(message, 0),
-                               &(struct sonde_mpi_request){.message = {.kind = SONDE_MESSAGE_RECEIVE, .posted_ns = c->enter_ns}, .comm = comm});
+    if (c->enter_ns) {
+        struct sonde_mpi_request r = to_receive(comm, from);
+        r.message.posted_ns = c->enter_ns;
+        sonde__mpi_request_put(sonde__mpi_handle_at(message, 0), &r);
+    }
     tell(c, NULL, 0);
 }
 
-WRAP(Mprobe, (int from, int tag, mpi_handle comm, void *message, void *status), (from, tag, comm, message, status), was_found(&call, message, comm))
+WRAP(Mprobe, (int from, int tag, mpi_handle comm, void *message, void *status), (from, tag, comm, message, status), was_found(&call, message, comm, from))
 WRAP(Improbe, (int from, int tag, mpi_handle comm, int *flag, void *message, void *status), (from, tag, comm, flag, message, status), {
     if (*flag)
-        was_found(&call, message, comm);
+        was_found(&call, message, comm, from);
 })
 
 EXPORT int MPI_Mrecv(void *to, int count, mpi_handle type, void *message, void *status);
@@ -303,7 +324,7 @@ int MPI_Mrecv(void *to, int count, mpi_handle type, void *message, void *status)
     status = status_or(status, own);
     const int failed = next(to, count, type, message, status);
     if (known && !failed)
-        received(&call, r.comm, type, status, r.message.posted_ns);
+        received(&call, r.comm, r.message.comm, status, r.message.posted_ns);
     else
         tell(&call, NULL, 0);
     return failed;
@@ -322,7 +343,6 @@ int MPI_Imrecv(void *to, int count, mpi_handle type, void *message, void *reques
     const struct call call = {CALL_Imrecv, begin(caller), caller};
     const bool known = is_known() && sonde__mpi_request_take(sonde__mpi_handle_at(message, 0), &r);
     const int failed = next(to, count, type, message, request);
-    r.type = type;
     if (known && !failed)
         begun(&call, request, r);
     else
@@ -369,12 +389,35 @@ struct ending {
     unsigned char *statuses; /* NULL: none could be had */
     struct sonde_mpi_request *taken;
     mpi_handle *handle;
-    size_t bytes;            /* of memory */
     void *memory;
     struct sonde_mpi_request few[FEW];
     mpi_handle few_handles[FEW];
     unsigned char few_statuses[FEW * MPI_STATUS_BYTES];
 };
+
+/* Memory of the last such call that needed some: the next one has it, instead of the kernel's. */
+static void *_Atomic spare; /* it begins with how much it is */
+
+static void *memory_get(size_t bytes)
+{
+    void *memory = atomic_exchange(&spare, NULL);
+    const size_t has = memory ? *(size_t *)memory : 0;
+    if (has >= bytes)
+        return memory;
+    sonde__pages_put(memory, has);
+    bytes = (size_t)sonde__room_bytes(bytes);
+    memory = sonde__pages_get(bytes);
+    if (memory)
+        *(size_t *)memory = bytes;
+    return memory;
+}
+
+static void memory_put(void *memory)
+{
+    void *before = atomic_exchange(&spare, memory);
+    if (before)
+        sonde__pages_put(before, *(size_t *)before);
+}
 
 /* `take`: they will have ended when the call returns. Else only their handles are kept, since the call overwrites them. */
 static void end_begins(struct ending *e, int count, const void *requests, void *statuses, bool take)
@@ -386,14 +429,13 @@ static void end_begins(struct ending *e, int count, const void *requests, void *
     e->handle = e->few_handles;
     e->statuses = e->own ? e->few_statuses : statuses;
     if (n > FEW) {
-        e->bytes = n * (sizeof *e->taken + sizeof *e->handle + status_bytes);
-        e->memory = sonde__pages_get(e->bytes);
+        e->memory = memory_get(64 + n * (sizeof *e->taken + sizeof *e->handle + status_bytes));
         if (!e->memory) {
             e->count = 0;
             e->statuses = statuses;
             return;
         }
-        e->taken = e->memory;
+        e->taken = (struct sonde_mpi_request *)(void *)((char *)e->memory + 64); /* behind how much it is */
         e->handle = (mpi_handle *)(void *)(e->taken + n);
         if (e->own)
             e->statuses = (unsigned char *)(e->handle + n);
@@ -425,7 +467,7 @@ static void end_is_told(const struct call *c, struct ending *e, const int *which
     if (n || (always && !told))
         tell(c, m, n);
     if (e->memory)
-        sonde__pages_put(e->memory, e->bytes);
+        memory_put(e->memory);
 }
 
 /* A function that ends requests. `taken`: all of them; then `ended` is how many, and `which` NULL. `always`: it is told of even when nothing came in. */

@@ -20,10 +20,10 @@ struct sonde_mpi_layout {
     uint32_t handle_bytes;    /* also of a request, in arrays */
     uint32_t status_bytes;    /* in arrays */
     uint32_t source, tag;     /* indices of these ints in a status */
-    int any_source, no_process, root;
+    int no_process;           /* MPI_PROC_NULL */
     uintptr_t in_place, ignore; /* MPI_IN_PLACE; MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE */
-    const char *world_symbol, *no_comm_symbol, *null_symbol; /* whose addresses these three are; NULL: they are below */
-    mpi_handle world, no_comm, null;                         /* MPI_COMM_WORLD, MPI_COMM_NULL, MPI_REQUEST_NULL */
+    const char *world_symbol, *no_comm_symbol, *null_symbol, *byte_symbol; /* whose addresses these are; NULL: they are below */
+    mpi_handle world, no_comm, null, byte; /* MPI_COMM_WORLD, MPI_COMM_NULL, MPI_REQUEST_NULL, MPI_BYTE */
 };
 #define MPI_STATUS_BYTES 64   /* no library's is larger */
 
@@ -58,7 +58,7 @@ uint32_t sonde__mpi_member(const struct sonde_mpi_comm *c, int rank); /* of the 
 /* What a call begun, that another call will end. */
 struct sonde_mpi_request {
     struct sonde_message message; /* receives: bytes, peer and tag are known in the end */
-    mpi_handle comm, type;        /* of a receive */
+    mpi_handle comm;              /* of a receive; it may have been freed meanwhile */
     bool persistent;              /* begins again with each MPI_Start */
 };
 void sonde__mpi_request_put(mpi_handle request, const struct sonde_mpi_request *what);
@@ -68,8 +68,8 @@ bool sonde__mpi_request_start(mpi_handle request, uint64_t now_ns, struct sonde_
 bool sonde__mpi_request_take(mpi_handle request, struct sonde_mpi_request *out);
 /* It has ended, as `status` says: what there is to tell of it in *out; false: nothing. */
 bool sonde__mpi_request_ended(const struct sonde_mpi_request *r, const void *status, struct sonde_message *out);
-/* Of a status that a receive has filled. */
-void sonde__mpi_received(mpi_handle comm, mpi_handle type, const void *status, struct sonde_message *out);
+/* Of a status that a receive has filled. Its communicator may have been freed since it was begun, when its string was `string`; 0: just now. */
+void sonde__mpi_received(mpi_handle comm, uint32_t string, const void *status, struct sonde_message *out);
 
 void sonde__mpi_forked(void);
 

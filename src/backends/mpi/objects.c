@@ -17,12 +17,18 @@
 
 /* ---- the library ------------------------------------------------------------------ */
 
+/* clang-format off */
+#define MPICH_AND_CHILDREN \
+    .handle_bytes = 4, .status_bytes = 20, .source = 2, .tag = 3, .no_process = -1, .in_place = UINTPTR_MAX, .ignore = 1, \
+    .world = 0x44000000, .no_comm = 0x04000000, .null = 0x2c000000, .byte = 0x4c00010d
 static const struct sonde_mpi_layout layouts[] = {
-    {.family = "Open MPI", .handle_bytes = 8, .status_bytes = 24, .source = 0, .tag = 1, .any_source = -1, .no_process = -2, .root = -4, .in_place = 1, .ignore = 0, .world_symbol = "ompi_mpi_comm_world", .no_comm_symbol = "ompi_mpi_comm_null", .null_symbol = "ompi_request_null"},
-    {.family = "MPICH", .handle_bytes = 4, .status_bytes = 20, .source = 2, .tag = 3, .any_source = -2, .no_process = -1, .root = -3, .in_place = UINTPTR_MAX, .ignore = 1, .world = 0x44000000, .no_comm = 0x04000000, .null = 0x2c000000},
-    {.family = "Intel(R) MPI", .handle_bytes = 4, .status_bytes = 20, .source = 2, .tag = 3, .any_source = -2, .no_process = -1, .root = -3, .in_place = UINTPTR_MAX, .ignore = 1, .world = 0x44000000, .no_comm = 0x04000000, .null = 0x2c000000},
+    {.family = "Open MPI", .handle_bytes = 8, .status_bytes = 24, .source = 0, .tag = 1, .no_process = -2, .in_place = 1, .ignore = 0,
+     .world_symbol = "ompi_mpi_comm_world", .no_comm_symbol = "ompi_mpi_comm_null", .null_symbol = "ompi_request_null", .byte_symbol = "ompi_mpi_byte"},
+    {.family = "MPICH", MPICH_AND_CHILDREN}, /* MVAPICH and Cray's name it, too */
+    {.family = "Intel(R) MPI", MPICH_AND_CHILDREN},
     {0},
 };
+/* clang-format on */
 
 /* Written once, under the lock; then layout is set. */
 static struct {
@@ -36,7 +42,8 @@ static struct {
     int (*translate)(mpi_handle, int, const int *, mpi_handle, int *);
     int (*group_free)(void *);
     int (*type_size)(mpi_handle, int *);
-    int (*get_count)(const void *, mpi_handle, int *);
+    int (*get_elements)(const void *, mpi_handle, int64_t *); /* MPI_Count has 64 bits in all of them */
+    int (*initialized)(int *);
     int (*library_version)(char *, int *);
 } mpi;
 
@@ -73,7 +80,9 @@ static bool know(const struct sonde_mpi_layout *known, const void *caller)
         mpi.layout.no_comm = address_of(known->no_comm_symbol, caller);
     if (known->null_symbol)
         mpi.layout.null = address_of(known->null_symbol, caller);
-    return mpi.layout.world && mpi.layout.no_comm && mpi.layout.null;
+    if (known->byte_symbol)
+        mpi.layout.byte = address_of(known->byte_symbol, caller);
+    return mpi.layout.world && mpi.layout.no_comm && mpi.layout.null && mpi.layout.byte;
 }
 
 static bool look(const void *caller)
@@ -89,7 +98,8 @@ static bool look(const void *caller)
         {&mpi.translate, "PMPI_Group_translate_ranks"},
         {&mpi.group_free, "PMPI_Group_free"},
         {&mpi.type_size, "PMPI_Type_size"},
-        {&mpi.get_count, "PMPI_Get_count"},
+        {&mpi.get_elements, "PMPI_Get_elements_x"},
+        {&mpi.initialized, "PMPI_Initialized"},
         {&mpi.library_version, "PMPI_Get_library_version"},
     };
     char version[8192]; /* MPI_MAX_LIBRARY_VERSION_STRING: 256 in Open MPI, 8192 in MPICH */
@@ -196,8 +206,10 @@ static struct sonde_mpi_comm *of_group(mpi_handle group)
 static struct sonde_mpi_comm *comm_new(mpi_handle comm)
 {
     mpi_handle group = 0, remote = 0;
-    int inter = 0;
+    int inter = 0, initialized = 0;
     struct sonde_mpi_comm *c = NULL, *other = NULL;
+    if (mpi.initialized(&initialized) || !initialized) /* by sessions alone: there is no MPI_COMM_WORLD */
+        return NULL;
     if (mpi.test_inter(comm, &inter) || mpi.comm_group(comm, &group))
         return NULL;
     c = of_group(group);
@@ -231,13 +243,20 @@ void sonde__mpi_comm_made(mpi_handle comm)
         sonde__pages_put(c, c->pages_bytes);
 }
 
-struct sonde_mpi_comm *sonde__mpi_comm(mpi_handle comm)
+static struct sonde_mpi_comm *known_comm(mpi_handle comm)
 {
     uint64_t known = 0;
-    if (sonde__shared_map_get(&comms, key_of(comm), &known))
-        return (struct sonde_mpi_comm *)(uintptr_t)known;
-    sonde__mpi_comm_made(comm);
     return sonde__shared_map_get(&comms, key_of(comm), &known) ? (struct sonde_mpi_comm *)(uintptr_t)known : NULL;
+}
+
+struct sonde_mpi_comm *sonde__mpi_comm(mpi_handle comm)
+{
+    struct sonde_mpi_comm *c = known_comm(comm);
+    if (!c) {
+        sonde__mpi_comm_made(comm);
+        c = known_comm(comm);
+    }
+    return c;
 }
 
 void sonde__mpi_comm_freed(mpi_handle comm)
@@ -358,19 +377,18 @@ bool sonde__mpi_request_start(mpi_handle request, uint64_t now_ns, struct sonde_
     return found;
 }
 
-void sonde__mpi_received(mpi_handle comm, mpi_handle type, const void *status, struct sonde_message *out)
+void sonde__mpi_received(mpi_handle comm, uint32_t string, const void *status, struct sonde_message *out)
 {
     const int *word = status;
     const int source = word[mpi.layout.source];
-    int count = 0;
-    struct sonde_mpi_comm *c = sonde__mpi_comm(comm);
-    out->comm = sonde__mpi_comm_string(c);
-    out->peer = sonde__mpi_member(c, source);
+    int64_t bytes = 0;
+    struct sonde_mpi_comm *c = string ? known_comm(comm) : sonde__mpi_comm(comm);
+    if (string && c && c->string != string) /* another one has its handle by now */
+        c = NULL;
+    out->comm = string ? string : sonde__mpi_comm_string(c);
+    out->peer = c ? sonde__mpi_member(c, source) : out->peer;
     out->tag = (uint32_t)word[mpi.layout.tag];
-    if (!mpi.get_count(status, type, &count) && count >= 0)
-        out->bytes = sonde__mpi_bytes(type, count);
-    else
-        out->bytes = 0; /* no whole number of elements */
+    out->bytes = !mpi.get_elements(status, mpi.layout.byte, &bytes) && bytes > 0 ? (uint64_t)bytes : 0; /* its type may have been freed, too */
     out->kind = source == mpi.layout.no_process ? SONDE_MESSAGE_CALL : SONDE_MESSAGE_RECEIVE;
 }
 
@@ -378,7 +396,7 @@ bool sonde__mpi_request_ended(const struct sonde_mpi_request *r, const void *sta
 {
     *out = r->message;
     if (r->message.kind == SONDE_MESSAGE_RECEIVE)
-        sonde__mpi_received(r->comm, r->type, status, out);
+        sonde__mpi_received(r->comm, r->message.comm, status, out);
     return out->kind != SONDE_MESSAGE_CALL && out->kind != SONDE_MESSAGE_SEND;
 }
 
