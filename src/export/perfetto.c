@@ -243,8 +243,31 @@ static uint64_t end_of(const struct writer *w, const struct sonde_row_range *ran
     return range->end_ns ? range->end_ns : (stop_ns > range->begin_ns ? stop_ns : range->begin_ns);
 }
 
+/* Calls of MPI lie among the ranges: name, bytes (payload), communicator (domain), the other rank, from 1 (category). */
+#define OF_MPI 0x8000u
+
+static void write_message(struct writer *w, uint32_t row, const struct sonde_row_range *call)
+{
+    struct pf_event event = {.category = PF_CATEGORY_message, .at_ns = time_of(w, call->begin_ns)};
+    event.name = pf_name(&w->wire, sonde_process_string(process_of(w), call->name));
+    event.track = pf_row_track(&w->tracks, row == SONDE_LAYOUT_NO_ROW ? 0 : row);
+    add_string(w, &event, PF_KEY_communicator, call->domain);
+    if (call->category)
+        pf_add_number(&event, PF_KEY_peer, call->category - 1);
+    if (call->payload)
+        pf_add_number(&event, PF_KEY_bytes, call->payload);
+    if (row == SONDE_LAYOUT_NO_ROW)
+        pf_send_instant(&w->wire, &event);
+    else
+        pf_send_begin(&w->wire, &event);
+}
+
 static void write_range(struct writer *w, uint32_t row, const struct sonde_row_range *range)
 {
+    if (range->flags & OF_MPI) {
+        write_message(w, row, range);
+        return;
+    }
     const char *name = sonde_process_string(process_of(w), range->name);
     bool mark = range->flags & SONDE_RANGE_MARK, reversed = end_of(w, range) < range->begin_ns;
     struct pf_event event = {.category = mark ? PF_CATEGORY_mark : PF_CATEGORY_range};
@@ -394,6 +417,31 @@ static int take_range(void *user, uint32_t lane, const void *row)
     return must_stop(w);
 }
 
+/* Of a call with several messages the first stands for all. */
+static int take_message(void *user, uint32_t lane, const void *row)
+{
+    struct writer *w = user;
+    const struct sonde_process *p = process_of(w);
+    const struct sonde_row_message *m = row;
+    const struct sonde_row_range *last = w->ranges.count ? &w->ranges.items[w->ranges.count - 1] : NULL;
+    const struct sonde_row_node *node = sonde_process_node(p, m->node, NULL);
+    (void)lane;
+    if (m->leave_ns < m->enter_ns || (last && last->flags & OF_MPI && last->begin_ns == m->enter_ns))
+        return must_stop(w);
+    const struct sonde_row_range call = {
+        .begin_ns = m->enter_ns,
+        .end_ns = m->leave_ns,
+        .payload = m->bytes,
+        .name = node && node->frame < p->frame_count ? p->frames[node->frame].name : 0,
+        .domain = m->comm,
+        .category = m->peer,
+        .flags = OF_MPI,
+    };
+    if (sonde_vector_push(&w->ranges, call))
+        w->wire.nomem = true;
+    return must_stop(w);
+}
+
 static int take_sleep(void *user, uint32_t lane, const void *row)
 {
     struct writer *w = user;
@@ -457,6 +505,7 @@ static void write_thread(struct writer *w, uint32_t lane)
     begin_lane(w, lane);
     w->ranges.count = w->next_range = w->sleeps.count = w->next_sleep = 0;
     take_rows(w, SONDE_TABLE_RANGE, lane, take_range);
+    take_rows(w, SONDE_TABLE_MESSAGE, lane, take_message);
     if (w->ranges.count)
         qsort(w->ranges.items, w->ranges.count, sizeof *w->ranges.items, by_begin);
     take_rows(w, SONDE_TABLE_SLEEP, lane, take_sleep);

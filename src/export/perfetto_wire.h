@@ -26,8 +26,9 @@
     X(calls_dropped) X(call_rows_dropped) X(range_rows_dropped)                          \
     X(registers) X(static_shared_bytes) X(dynamic_shared_bytes) X(local_bytes)           \
     X(cluster) X(occupancy) X(occupancy_limiter)                                         \
-    X(source) X(target) X(source_device) X(target_device) X(domain) X(category) X(payload) X(cpu_ns) X(waits_for)
-#define PF_CATEGORY_MAP(X) X(kernel) X(copy) X(set) X(order) X(api) X(range) X(mark) X(sonde) X(sample) X(wait)
+    X(source) X(target) X(source_device) X(target_device) X(domain) X(category) X(payload) X(cpu_ns) X(waits_for) \
+    X(communicator) X(peer)
+#define PF_CATEGORY_MAP(X) X(kernel) X(copy) X(set) X(order) X(api) X(range) X(mark) X(sonde) X(sample) X(wait) X(message)
 
 /* clang-format off */
 enum pf_key {

@@ -135,6 +135,24 @@ class Perfetto(cli.Case):
                          {("epoch", "step"): 8, ("same",): 1, (): 1})
         self.assertTrue(all(s.track == main for s in trace.of("api")))
 
+    def test_messages_between_ranks(self):
+        """One slice for each call of MPI, within its range and around what it calls itself."""
+        p = live.Process("alpha-7-0", 7)
+        thread, queue, t = p.thread(7), p.queue(p.device("Device")), p.start_ns + scenes.MS
+        code = p.node(0, p.frame(live.NATIVE, p.module("/opt/demo/bin/demo"), 0x1000))
+        p.range(thread, "exchange", t, t + 9000)
+        p.message(thread, 1, "MPI_Send", code, t + 1000, t + 4000, size=80, comm="2 ranks, a, 1", peer=3, tag=5)
+        for peer in (1, 2):
+            p.message(thread, 2, "MPI_Waitall", code, t + 5000, t + 8000, posted=t + 500, size=8 * peer, comm="2 ranks, a, 1", peer=peer)
+        p.message(thread, 0, "MPI_Finalize", code, t + 20000, t + 21000)
+        p.enqueue(thread, queue, "cuMemcpyHtoD", code, "write", t + 2000, t + 3000, t + 3100, t + 3200, size=80)
+        p.write(self.path("ranks.sonde"))
+        trace = self.trace(self.path("ranks.sonde"))
+        self.assertEqual([(s.name, s.start - t, s.end - t, s.args) for s in trace.of("message")],
+                         [("MPI_Send", 1000, 4000, {"communicator": "2 ranks, a, 1", "peer": 3, "bytes": 80}),
+                          ("MPI_Waitall", 5000, 8000, {"communicator": "2 ranks, a, 1", "peer": 1, "bytes": 8}), ("MPI_Finalize", 20000, 21000, {})])
+        self.assertEqual([trace.around[s.track, s.start, s.name] for s in trace.of("api", "message")], [("exchange", "MPI_Send"), ("exchange",), ("exchange",), ()])
+
     def test_arguments_of_ranges(self):
         path, _ = scenes.annotated(self.folder)
         trace = self.trace(path)
