@@ -42,12 +42,15 @@ static const struct sonde_view_column place_columns[] = {
     {"rank_ns", "it waited", SONDE_CELL_TIME, 0, 0, "how long that was"},
     {"for_rank", "most for", SONDE_CELL_ID, 0, 0, "rank for which they waited most"},
     {"for_ns", "so long", SONDE_CELL_TIME, 0, 3, "how long that was"},
-    {NULL, "which meanwhile", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "what that rank did most of this time"},
-    {"cause", NULL, SONDE_CELL_TEXT, 0, 0, "the same: code: a function of the user's, with what it called, by samples; device: an operation; messages: it waited itself; null: not known, or not looked for "
-                                           "(of the 16 longest places it is)"},
+    {NULL, "which meanwhile", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "what that rank did most of this time; where it waited itself, what the rank did that is at the end of that chain"},
+    {"cause", NULL, SONDE_CELL_TEXT, 0, 0, "what for_rank did: code: a function of the user's, with what it called, by samples; device: an operation; messages: it waited itself; "
+                                           "null: not known, or not looked for (of the 16 longest places it is)"},
     {"cause_name", NULL, SONDE_CELL_TEXT, 0, 0, "the function, the operation, or the call in which it waited itself"},
-    {"cause_ns", "for", SONDE_CELL_TIME, 0, 2, "how much of for_ns that was: CPU time, time of the device, or of waiting"},
-    {"cause_rank", NULL, SONDE_CELL_ID, 0, 0, "rank for which it waited itself"},
+    {"cause_ns", NULL, SONDE_CELL_TIME, 0, 0, "how much of for_ns that was: CPU time, time of the device, or of waiting"},
+    {"root_rank", NULL, SONDE_CELL_ID, 0, 0, "for_rank, or, where that waited itself, the rank at the end of that chain"},
+    {"root_cause", NULL, SONDE_CELL_TEXT, 0, 0, "what root_rank did, as in cause"},
+    {"root_name", NULL, SONDE_CELL_TEXT, 0, 0, "as in cause_name"},
+    {"root_ns", NULL, SONDE_CELL_TIME, 0, 0, "as in cause_ns"},
     {"node", NULL, SONDE_CELL_ID, 0, 0, "node of the view profile"},
     {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of the user's code, innermost first", .of = &sonde_frames},
 };
@@ -123,10 +126,10 @@ static void name_place(const struct sonde_query *q, struct sonde_text *out, uint
     sonde_name_callers(q, out, node, 2);
 }
 
-static void name_cause(const struct sonde_query *q, struct sonde_text *out, const struct sonde_message_place *p)
+static void name_doing(const struct sonde_query *q, struct sonde_text *out, const struct sonde_message_doing *d)
 {
-    const struct sonde_cct_node *node = &q->profile->nodes.items[p->cause_node];
-    if (p->cause == SONDE_MESSAGE_CAUSE_CODE)
+    const struct sonde_cct_node *node = &q->profile->nodes.items[d->node];
+    if (d->cause == SONDE_MESSAGE_CAUSE_CODE)
         sonde_name_routine(q, out, node);
     else if (*node->name)
         sonde_text_add(out, node->name);
@@ -134,27 +137,36 @@ static void name_cause(const struct sonde_query *q, struct sonde_text *out, cons
         sonde_name_frame(q, out, node);
 }
 
-static void cause_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_message_place *p)
+/* "work() ring.c"; "waited in MPI_Recv, in the end for rank 0: work() ring.c". */
+static void name_cause(const struct sonde_query *q, struct sonde_text *out, const struct sonde_message_place *p)
+{
+    const bool chain = p->doing.cause == SONDE_MESSAGE_CAUSE_MESSAGES;
+    if (chain) {
+        sonde_text_add(out, "waited in ");
+        name_doing(q, out, &p->doing);
+        sonde_text_format(out, ", in the end for rank %u", p->root.rank);
+    }
+    if (chain && p->root.cause != SONDE_MESSAGE_CAUSE_UNKNOWN)
+        sonde_text_add(out, ": ");
+    if (p->root.cause != SONDE_MESSAGE_CAUSE_UNKNOWN)
+        name_doing(q, out, &p->root);
+}
+
+static void doing_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_message_doing *d)
 {
     static const char *const causes[] = {[SONDE_MESSAGE_CAUSE_CODE] = "code", [SONDE_MESSAGE_CAUSE_DEVICE] = "device", [SONDE_MESSAGE_CAUSE_MESSAGES] = "messages"};
-    const bool known = p->cause != SONDE_MESSAGE_CAUSE_UNKNOWN, chain = p->cause == SONDE_MESSAGE_CAUSE_MESSAGES;
-    struct sonde_text shown = {0}, name = {0};
-    if (known) {
-        name_cause(q, &shown, p);
-        name_cause(q, &name, p);
-        if (chain)
-            sonde_text_format(&shown, " for rank %u", p->cause_rank);
-    }
-    sonde_cell_take(t, &shown);
-    sonde_cell_text(t, known ? causes[p->cause] : NULL);
+    const bool known = d->cause != SONDE_MESSAGE_CAUSE_UNKNOWN;
+    struct sonde_text name = {0};
+    if (known)
+        name_doing(q, &name, d);
+    sonde_cell_text(t, known ? causes[d->cause] : NULL);
     sonde_cell_take(t, &name);
-    sonde_cell_int(t, known, p->cause_ns);
-    sonde_cell_int(t, chain, p->cause_rank);
+    sonde_cell_int(t, known, d->ns);
 }
 
 static void place_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_message_place *p)
 {
-    struct sonde_text title = {0};
+    struct sonde_text title = {0}, cause = {0};
     name_place(q, &title, p->node);
     sonde_cell_take(t, &title);
     sonde_cell_text(t, q->profile->nodes.items[p->node].name);
@@ -165,7 +177,11 @@ static void place_row(struct sonde_view_table *t, const struct sonde_query *q, c
     sonde_cell_int(t, true, p->most_ns);
     sonde_cell_int(t, true, p->for_rank);
     sonde_cell_int(t, true, p->for_ns);
-    cause_cells(t, q, p);
+    name_cause(q, &cause, p);
+    sonde_cell_take(t, &cause);
+    doing_cells(t, q, &p->doing);
+    sonde_cell_int(t, p->doing.cause != SONDE_MESSAGE_CAUSE_UNKNOWN, p->root.rank);
+    doing_cells(t, q, &p->root);
     sonde_cell_int(t, true, p->node);
     sonde_cell_frames(t, q, p->node);
 }
@@ -192,24 +208,12 @@ static void collective_row(struct sonde_view_table *t, const struct sonde_messag
 
 /* ---- sentences ------------------------------------------------------------------------------------------ */
 
-/* Where the awaited rank waited itself, for the same rank; NULL: it did not. */
-static const struct sonde_message_place *next_link(const struct sonde_messages *all, const struct sonde_message_place *p)
-{
-    for (size_t i = 0; i < all->places.count && p->cause == SONDE_MESSAGE_CAUSE_MESSAGES; i++) {
-        const struct sonde_message_place *next = &all->places.items[i];
-        if (next != p && next->node == p->cause_node && next->for_rank == p->cause_rank)
-            return next;
-    }
-    return NULL;
-}
-
 /* "the ranks waited 1.2 s for each other (31 % of their time), 0.9 s of it in MPI_Recv ← step() ring.c:13, mostly for rank 0, which ran work() ring.c". */
 static void say_most(const struct sonde_query *q, const struct sonde_messages *all, struct sonde_view_data *out)
 {
     uint64_t waited = 0, wall = 0;
     char total[SONDE_NUMBER_MAX], percent[SONDE_NUMBER_MAX], there[SONDE_NUMBER_MAX];
     struct sonde_text place = {0}, cause = {0};
-    int links = 4;
     for (size_t i = 0; i < all->ranks.count; i++) {
         waited += waiting(&all->ranks.items[i]);
         wall += all->ranks.items[i].wall_ns;
@@ -218,14 +222,14 @@ static void say_most(const struct sonde_query *q, const struct sonde_messages *a
         return;
     const struct sonde_message_place *most = &all->places.items[0];
     name_place(q, &place, most->node);
-    for (const struct sonde_message_place *at = most; at && links-- > 0; at = next_link(all, at)) {
-        if (at->cause != SONDE_MESSAGE_CAUSE_UNKNOWN) {
-            sonde_text_add(&cause, at->cause == SONDE_MESSAGE_CAUSE_CODE ? ", which ran " : at->cause == SONDE_MESSAGE_CAUSE_DEVICE ? ", whose device ran "
-                                                                                                                                    : ", which waited itself in ");
-            name_cause(q, &cause, at);
-        }
-        if (at->cause == SONDE_MESSAGE_CAUSE_MESSAGES)
-            sonde_text_format(&cause, " for rank %u", at->cause_rank);
+    if (most->doing.cause == SONDE_MESSAGE_CAUSE_MESSAGES) {
+        sonde_text_add(&cause, ", which waited itself in ");
+        name_doing(q, &cause, &most->doing);
+        sonde_text_format(&cause, ", in the end for rank %u", most->root.rank);
+    }
+    if (most->root.cause == SONDE_MESSAGE_CAUSE_CODE || most->root.cause == SONDE_MESSAGE_CAUSE_DEVICE) {
+        sonde_text_add(&cause, most->root.cause == SONDE_MESSAGE_CAUSE_CODE ? ", which ran " : ", whose device ran ");
+        name_doing(q, &cause, &most->root);
     }
     sonde_view_say(out, false, "the ranks waited %s for each other (%s of their time), %s of it in %s, mostly for rank %u%s",
                    sonde_number_time(total, (double)waited), sonde_number_percent(percent, (double)waited, (double)wall),
@@ -238,16 +242,16 @@ static void say_faults(const struct sonde_messages *all, struct sonde_view_data 
 {
     char number[SONDE_NUMBER_MAX];
     if (all->apart)
-        sonde_view_say(out, false, "of %s messages and calls the ranks ran on different hosts, whose clocks are not aligned: their waiting is not known",
+        sonde_view_say(out, false, "messages and calls whose ranks ran on different hosts: %s; the clocks of these are not aligned, so their waiting is not known",
                        sonde_number_count(number, all->apart));
     if (all->alone)
-        sonde_view_say(out, false, "of %s messages only one end is known: the other rank was not recorded then, or used a call that is not followed",
+        sonde_view_say(out, false, "messages of which only one end is known: %s; the other rank was not recorded then, or used a call that is not followed",
                        sonde_number_count(number, all->alone));
     if (all->mixed)
-        sonde_view_say(out, false, "%s calls do not belong together as recorded, and no waiting is told of them: some rank was not recorded all the time",
+        sonde_view_say(out, false, "calls that do not belong together as recorded: %s; some rank was not recorded all the time, and no waiting is told of them",
                        sonde_number_count(number, all->mixed));
     if (all->lost)
-        sonde_view_say(out, false, "%s messages found no room in the measurement: what ranks waited for may be told wrongly; see --memory of sonde record",
+        sonde_view_say(out, false, "messages that found no room in the measurement: %s; what ranks waited for may be told wrongly; see --memory of sonde record",
                        sonde_number_count(number, all->lost));
 }
 

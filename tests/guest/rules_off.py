@@ -73,7 +73,7 @@ RULES = {
         ("src/agent/preload/preload.c", "if (layers[i] == '\\0')", "if (layers[i] == '\\1')",
          ["surprises.c:own-layers-and-preload"])],
     "user-layers-are-kept": [
-        ("src/cmds/record/program.c", 'put_list(e, r->variable, agent, ":");',
+        ("src/cmds/record/program.c", 'put_list(e, r->variable, agent, own, ":");',
          'put(e, r->variable, agent);', ["surprises.c:own-layers-and-preload"])],
     "no-thread-without-a-runtime": [
         ("src/agent/preload/preload.c", "    layers_remember();\n    pthread_atfork",

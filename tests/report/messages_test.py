@@ -187,12 +187,13 @@ class Messages(Case):
                 late.process.enqueue(late.thread, queue, "clEnqueueNDRangeKernel", late.code, "kernel", START + 1000, START + 2000, START + 5 * ms, START + 95 * ms, name="slow")
             said = self.finish(ranks)
             by = {row["rank"]: row for row in said["waits"]}
-            self.assertEqual((by[2]["cause"], by[2]["cause_name"], by[2]["cause_rank"], by[2]["for_rank"]), ("messages", "MPI_Recv", 0, 1))
+            self.assertEqual((by[2]["cause"], by[2]["cause_name"], by[2]["for_rank"], by[2]["root_rank"], by[2]["root_cause"]), ("messages", "MPI_Recv", 1, 0, by[1]["cause"]))
+            self.assertEqual([by[1]["root_" + name] for name in ("cause", "name", "ns", "rank")], [by[1]["cause"], by[1]["cause_name"], by[1]["cause_ns"], 0])
             if device:
                 self.assertEqual((by[1]["cause"], by[1]["cause_name"], by[1]["cause_ns"]), ("device", "slow", 90 * ms))
             else:
                 self.assertEqual((by[1]["cause"], by[1]["cause_name"], by[1]["cause_ns"]), ("code", "work() demo.py", 58 * ms))  # of 60, two lie before
-            self.assertIn("which waited itself in MPI_Recv for rank 0, wh", self.text())
+            self.assertIn("which waited itself in MPI_Recv, in the end for rank 0, wh", self.text())
 
     def test_what_does_not_fit(self):
         """Ends without the other, ranks of two hosts, calls that do not belong together, rows that were lost."""
@@ -214,7 +215,7 @@ class Messages(Case):
         self.assertEqual([said[name] for name in ("messages", "alone", "apart", "mixed", "lost")], [4, 2, 3, 2, 5])
         self.assertEqual([(row["kind"], row["wait_ns"]) for row in said["waits"]], [("late sender", 49 * US)])
         text = self.text()
-        for words in ("3 messages and calls the ranks ran on different hosts", "2 messages only one end is known", "2 calls do not belong together", "5 messages found no room"):
+        for words in ("ran on different hosts: 3;", "only one end is known: 2;", "do not belong together as recorded: 2;", "found no room in the measurement: 5;"):
             self.assertIn(words, text)
 
     def test_none(self):

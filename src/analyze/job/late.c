@@ -108,25 +108,25 @@ static int take_operation(void *user, uint32_t lane, const void *row)
     return add(f, 1, sonde_profile_locate(f->profile, f->process, op->node), sonde__late_within(f->spans, f->count, op->start_ns, op->end_ns));
 }
 
-int sonde__late_find(const struct sonde_measurement *m, const struct sonde_profile *profile, uint32_t rank, const struct sonde__late_span *spans,
-                     size_t count, struct sonde_message_place *place)
+int sonde__late_find(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde__late_span *spans, size_t count,
+                     struct sonde_message_doing *doing)
 {
     struct finding f = {.profile = profile, .spans = spans, .count = count};
     const uint64_t from_ns = spans[0].from_ns, to_ns = spans[count - 1].to_ns;
     int rc = 0;
     for (f.process = 0; f.process < m->process_count && !rc; f.process++) {
         f.p = &m->processes[f.process];
-        if (f.p->header.rank != rank + 1)
+        if (f.p->header.rank != doing->rank + 1)
             continue;
         rc = sonde_trace_each(f.p, &(struct sonde_trace_stored){.table = SONDE_TABLE_SAMPLE, .from_ns = from_ns, .to_ns = to_ns}, take_sample, &f);
         rc = rc ? rc : sonde_trace_each(f.p, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP, .from_ns = from_ns, .to_ns = to_ns}, take_operation, &f);
     }
     /* While its device works a thread may compute, or wait for that: the device is what decides where it has most of the time. */
     const bool device = 2 * f.most_ns[1] > sonde__late_within(spans, count, 0, UINT64_MAX) || f.most_ns[1] > f.most_ns[0];
-    place->cause = device ? SONDE_MESSAGE_CAUSE_DEVICE : f.most_ns[0] ? SONDE_MESSAGE_CAUSE_CODE
+    doing->cause = device ? SONDE_MESSAGE_CAUSE_DEVICE : f.most_ns[0] ? SONDE_MESSAGE_CAUSE_CODE
                                                                       : SONDE_MESSAGE_CAUSE_UNKNOWN;
-    place->cause_node = f.most[device];
-    place->cause_ns = f.most_ns[device];
+    doing->node = f.most[device];
+    doing->ns = f.most_ns[device];
     sonde_map_fini(&f.functions);
     sonde_intern_fini(&f.names);
     sonde_map_fini(&f.sums[0]);

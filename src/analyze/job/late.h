@@ -10,8 +10,8 @@ struct sonde__late_span { uint64_t from_ns, to_ns; }; /* on the axis of the rank
 size_t sonde__late_merge(struct sonde__late_span *spans, size_t count);
 /* Nanoseconds of [from, to) that lie in merged spans. */
 uint64_t sonde__late_within(const struct sonde__late_span *spans, size_t count, uint64_t from_ns, uint64_t to_ns);
-/* The function or operation of `rank` with the most time within merged spans: cause, cause_node and cause_ns of *place. 0 or SONDE_ENOMEM. */
-int sonde__late_find(const struct sonde_measurement *m, const struct sonde_profile *profile, uint32_t rank, const struct sonde__late_span *spans,
-                     size_t count, struct sonde_message_place *place);
+/* The function or operation of doing->rank with the most time within merged spans. 0 or SONDE_ENOMEM. */
+int sonde__late_find(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde__late_span *spans, size_t count,
+                     struct sonde_message_doing *doing);
 
 #endif

@@ -31,6 +31,7 @@ struct making {
     uint32_t process, rank, host; /* whose rows are read */
 };
 
+#define CHAIN_MAX 16  /* ranks that wait for each other, one after the other, are followed so far */
 #define LONG_NS 10000u /* a call that only begins something, and has not waited, is shorter */
 
 static int by_number(uint64_t a, uint64_t b)
@@ -359,48 +360,82 @@ static int longest_place(const void *left, const void *right)
     return order ? order : by_number(a->node, b->node);
 }
 
-/* The place's waits for the rank that it waited for most, as that rank's time. */
-static int spans_of(struct one **waiting, size_t count, const struct sonde_message_place *place, struct sonde__late_span **out, size_t *span_count)
+/* The waits of one kind, of a list; only those within the spans of before. */
+struct chosen {
+    enum sonde_message_wait kind;
+    uint32_t node, rank, for_rank; /* UINT32_MAX: any */
+};
+
+static bool is_chosen(const struct one *one, const struct chosen *c)
 {
-    struct sonde__late_span *spans = malloc(count * sizeof *spans + 1);
+    return (c->node == UINT32_MAX || (one->node == c->node && one->wait == c->kind)) && (c->rank == UINT32_MAX || one->rank == c->rank) && one->for_rank == c->for_rank;
+}
+
+/* As time, merged, in *out, which replaces what was there; where something was, only what lies within that. */
+static int spans_of(struct one **waiting, size_t count, const struct chosen *c, struct sonde__late_span **out, size_t *span_count)
+{
+    struct sonde__late_span *before = *out, *spans = NULL;
     size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        n += is_chosen(waiting[i], c);
+    spans = malloc((n + 1) * sizeof *spans);
+    n = 0;
+    for (size_t i = 0; i < count && spans; i++) {
+        const uint64_t from_ns = waiting[i]->enter_ns, to_ns = from_ns + waiting[i]->wait_ns;
+        if (is_chosen(waiting[i], c) && (!before || sonde__late_within(before, *span_count, from_ns, to_ns)))
+            spans[n++] = (struct sonde__late_span){from_ns, to_ns};
+    }
+    free(before);
     *out = spans;
-    for (size_t i = 0; i < count && spans; i++)
-        if (waiting[i]->wait == place->kind && waiting[i]->node == place->node && waiting[i]->for_rank == place->for_rank)
-            spans[n++] = (struct sonde__late_span){waiting[i]->enter_ns, waiting[i]->enter_ns + waiting[i]->wait_ns};
     *span_count = spans ? sonde__late_merge(spans, n) : 0;
     return spans ? 0 : SONDE_ENOMEM;
 }
 
-/* Did it wait itself, most of that time? In which call, and for whom, most. */
-static bool waited_itself(struct one **waiting, size_t count, const struct sonde__late_span *spans, size_t span_count, struct sonde_message_place *place)
+/* Did it wait itself, most of that time? Then in which call, and for whom, longest. */
+static bool waited_itself(struct one **waiting, size_t count, const struct sonde__late_span *spans, size_t span_count, struct sonde_message_doing *doing,
+                          uint32_t *for_rank)
 {
     uint64_t sum = 0, most = 0;
     for (size_t i = 0; i < count; i++) {
-        if (waiting[i]->rank != place->for_rank)
+        if (waiting[i]->rank != doing->rank)
             continue;
         const uint64_t ns = sonde__late_within(spans, span_count, waiting[i]->enter_ns, waiting[i]->enter_ns + waiting[i]->wait_ns);
         sum += ns;
         if (ns > most) {
             most = ns;
-            place->cause_node = waiting[i]->node;
-            place->cause_rank = waiting[i]->for_rank;
+            doing->node = waiting[i]->node;
+            *for_rank = waiting[i]->for_rank;
         }
     }
-    place->cause_ns = sum;
-    return 2 * sum > sonde__late_within(spans, span_count, 0, UINT64_MAX);
+    if (2 * sum <= sonde__late_within(spans, span_count, 0, UINT64_MAX))
+        return false;
+    doing->cause = SONDE_MESSAGE_CAUSE_MESSAGES;
+    doing->ns = sum;
+    return true;
 }
 
+/* From the rank that was waited for, along those for which it waited itself, to one that did something. */
 static int find_cause(struct making *k, struct one **waiting, size_t count, struct sonde_message_place *place)
 {
-    struct sonde__late_span *spans;
-    size_t span_count;
-    int rc = spans_of(waiting, count, place, &spans, &span_count);
-    if (!rc && span_count) {
-        if (waited_itself(waiting, count, spans, span_count, place))
-            place->cause = SONDE_MESSAGE_CAUSE_MESSAGES;
-        else
-            rc = sonde__late_find(k->m, k->profile, place->for_rank, spans, span_count, place);
+    struct sonde__late_span *spans = NULL;
+    size_t span_count = 0;
+    struct chosen chosen = {.kind = place->kind, .node = place->node, .rank = UINT32_MAX, .for_rank = place->for_rank};
+    int rc = spans_of(waiting, count, &chosen, &spans, &span_count);
+    for (int link = 0; link < CHAIN_MAX && !rc && span_count; link++) {
+        struct sonde_message_doing doing = {.rank = chosen.for_rank};
+        uint32_t next = UINT32_MAX;
+        const bool itself = waited_itself(waiting, count, spans, span_count, &doing, &next);
+        if (!itself) {
+            doing = (struct sonde_message_doing){.rank = chosen.for_rank};
+            rc = sonde__late_find(k->m, k->profile, spans, span_count, &doing);
+        }
+        if (!link)
+            place->doing = doing;
+        place->root = doing;
+        if (!itself)
+            break;
+        chosen = (struct chosen){.node = UINT32_MAX, .rank = doing.rank, .for_rank = next};
+        rc = rc ? rc : spans_of(waiting, count, &chosen, &spans, &span_count);
     }
     free(spans);
     return rc;

@@ -62,10 +62,14 @@ struct sonde_message_place {
     uint64_t most_ns;
     uint32_t for_rank;          /* and the rank for which all of them waited most, */
     uint64_t for_ns;
-    enum sonde_message_cause cause; /* of for_ns; of the SONDE_MESSAGE_CAUSES longest places, else UNKNOWN */
-    uint32_t cause_node;            /* of the profile's tree: the function, the operation, the call in which it waited */
-    uint64_t cause_ns;              /* so much of it: CPU time of all its threads, or time of the device, or of waiting */
-    uint32_t cause_rank;            /* for which it waited itself */
+    /* What that rank did in for_ns; of the SONDE_MESSAGE_CAUSES longest places, else UNKNOWN. Where it waited itself, root is what
+     * is at the end of that chain. */
+    struct sonde_message_doing {
+        uint32_t rank;
+        enum sonde_message_cause cause;
+        uint32_t node;  /* of the profile's tree: the function, the operation, the call in which it waited */
+        uint64_t ns;    /* so much of it: CPU time of all its threads, or time of the device, or of waiting */
+    } doing, root;
 };
 #define SONDE_MESSAGE_CAUSES 16u
 

@@ -120,12 +120,36 @@ def comm(options):
     return path
 
 
+def ranks(options):
+    """Three ranks, of which the first has more to do: the others wait for it, the last one for the second."""
+    path = os.path.join(options.work, "ranks.sonde")
+    live.write_manifest(path, ["mpirun", "-n", "3", "./ring"])
+    for number, ms in enumerate((90, 30, 30)):
+        p = live.Process(f"alpha-{4711 + number}-1", 4711 + number)
+        p.rank = (number + 1, number + 1, 3)
+        thread, queue, t = p.thread(4711 + number), p.queue(p.device("Test GPU")), p.start_ns
+        here = lambda name, line: p.node(0, p.frame(live.PYTHON, p.python(name, "/home/demo/ring.py", line)))
+        step, exchange, work = here("step", 21), here("exchange", 33), here("work", 7)
+        p.enqueue(thread, queue, "cuLaunchKernel", step, "kernel", t + 1000, t + 2000, t + 3000, t + ms * zoo.MS, name="advance")
+        for i in range(9):
+            p.sample(thread, work, t + (10 + 10 * i) * zoo.MS, 10 * zoo.MS)
+        sent = t + (100 + number) * zoo.MS
+        if number:
+            p.message(thread, 2, "MPI_Recv", exchange, t + 40 * zoo.MS, sent - 500000, size=4096, comm="3 ranks, 1, 1", peer=number - 1, tag=1)
+        p.message(thread, 1, "MPI_Send", exchange, sent, sent + 1000, size=4096 * (number + 1), comm="3 ranks, 1, 1", peer=(number + 1) % 3, tag=1)
+        p.message(thread, 3, "MPI_Barrier", step, t + 110 * zoo.MS, t + 120 * zoo.MS, comm="3 ranks, 1, 1")
+        p.stop_ns = t + 130 * zoo.MS
+        p.write(path)
+    return path
+
+
 MADE = {
     "recorded": recorded,
     "before": before,
     "cuda": cuda,
     "names": names,
     "comm": comm,
+    "ranks": ranks,
     "sampled": lambda options: scenes.sampled(options.work)[0],
     "annotated": lambda options: scenes.annotated(options.work)[0],
     "lanes": lambda options: zoo.many_lanes(options.work),

@@ -18,7 +18,7 @@ const SKIP = 77;
 /** Of these every control is used. */
 const THOROUGH = ["recorded", "cuda", "names"];
 /** What is in these is known, and so what they look like: expected/NAME.json, written anew with UPDATE=1. */
-const KNOWN = ["names", "comm", "sampled", "annotated", "lanes", "nothing", "profile"];
+const KNOWN = ["names", "comm", "ranks", "sampled", "annotated", "lanes", "nothing", "profile"];
 /** So much may differ, between one machine's fonts and another's. */
 const LOOSE = { mean: 0.03, far: 0.1 };
 const SCRIPT = "<script>alert(1)</script>", IMAGE = '"><img src=x onerror=alert(2)>';
@@ -716,6 +716,30 @@ class Tour {
     check("comm: a device's queues are pinned on the time line", /^#\/timeline\?.*pin=/.test(new URL(this.page.url()).hash) && (await this.page.locator(".tl-pinned .tl-row").count()) > 0, this.page.url());
   }
 
+  /** Each figure of each rank, each pair and each wait, as `sonde report` has them. */
+  async ranks() {
+    const job = this.report("ranks"), messages = this.report("messages"), main = this.page.locator("main");
+    await this.show("ranks");
+    const cells = async (table) => main.locator(`table[aria-label="${table}"] tbody tr`).evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    const titles = await main.locator('table[aria-label="Each rank"] thead th').allInnerTexts(), rows = await cells("Each rank");
+    for (const [title, of, list] of [["recorded", "wall_ns", job.ranks], ["device busy", "busy_ns", job.ranks], ["CPU time", "cpu_ns", job.ranks], ["in MPI", "calls_ns", messages.ranks], ["waiting for ranks", "wait_ns", messages.ranks]]) {
+      const at = titles.indexOf(title);
+      if (title === "CPU time" && list.every((rank) => !rank[of])) continue;
+      check(`ranks: ${title} of each`, at > 0 && rows.length === list.length && list.every((rank, i) => rows[i][0] === String(rank.rank) && isTime(rows[i][at], rank[of])), `${titles}: ${JSON.stringify(rows)}`);
+    }
+    const sent = (await cells("Bytes from rank to rank")).flatMap((row, from) => row.slice(1).map((text, to) => [from, to, text])).filter(([, , text]) => text !== "–");
+    const bytes = { B: 1, kB: 1e3, MB: 1e6 };
+    check("ranks: who sent to whom", sent.length === messages.pairs.length && messages.pairs.every((pair) => sent.some(([from, to, text]) => from === pair.from && to === pair.to && isNumber(text, bytes, pair.bytes))), JSON.stringify(sent));
+    const waits = await cells("Waits");
+    check("ranks: who waited for whom", waits.length === messages.waits.length && messages.waits.every((row) => waits.some((found) => found[0] === row.call && found[2] === row.kind && isTime(found[3], row.wait_ns) && found[5] === String(row.rank) && found[6] === String(row.for_rank))), JSON.stringify(waits));
+    const text = await this.text();
+    check("ranks: the chain of waiting is said first", text.includes(plain("which waited itself in MPI_Recv, in the end for rank 0, whose device ran advance")), text.slice(0, 400));
+    await main.locator('table[aria-label="Waits"] button.link').first().click();
+    await this.watch.settled();
+    check("ranks: a wait opens the profile", new URL(this.page.url()).hash.startsWith("#/profile?"), this.page.url());
+    this.nothingWrong("ranks, by numbers");
+  }
+
   /** What no program here can show: four devices, and accesses of kernels of which some launches were not looked at. */
   async ring() {
     const main = this.page.locator("main"), { lines } = this.report("comm"), access = lines.find(({ kernel }) => kernel !== null);
@@ -890,6 +914,14 @@ async function communication(browser, axe, name, measurement) {
   });
 }
 
+/** The page Ranks, of a job. */
+async function job(browser, axe, name, measurement) {
+  await opened(browser, axe, name, measurement, null, async (it) => {
+    await it.visit("ranks", true);
+    await it.ranks();
+  });
+}
+
 async function tour(browser, axe, name, measurement) {
   await opened(browser, axe, name, measurement, null, async (it) => {
     await it.systemColours();
@@ -945,7 +977,7 @@ async function main() {
   }
   const { browser, axe } = await openBrowser(options.packages);
   try {
-    await (name === "comm" ? communication : tour)(browser, axe, name, paths[name]);
+    await ({ comm: communication, ranks: job }[name] ?? tour)(browser, axe, name, paths[name]);
     if (name === "recorded" && !options.html) await comparison(browser, axe, name, paths[name], paths.before);
   } catch (error) {
     if (!/libmicrohttpd/.test(error.message)) throw error;

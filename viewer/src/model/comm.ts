@@ -219,7 +219,7 @@ export function rateText(bytes_per_s: number | null): string {
 }
 
 /** A number as it is in a column of this table; the view says what it means. */
-export function meaningOf(views: readonly View[], table: string, column: string): string | undefined {
-  const columns = views.find((view) => view.name === "comm")?.tables.find((one) => one.name === table)?.columns ?? [];
+export function meaningOf(views: readonly View[], table: string, column: string, of = "comm"): string | undefined {
+  const columns = views.find((view) => view.name === of)?.tables.find((one) => one.name === table)?.columns ?? [];
   return columns.find((one) => one.name === column)?.definition ?? undefined;
 }

@@ -5,6 +5,7 @@ import { ComparePage } from "./compare/compare.jsx";
 import { CriticalPage } from "./critical/critical.jsx";
 import { MemoryPage } from "./memory/memory.jsx";
 import { ProfilePage } from "./profile/profile.jsx";
+import { RanksPage } from "./ranks/ranks.jsx";
 import { ReportPage } from "./report.jsx";
 import { SummaryPage } from "./summary/summary.jsx";
 import { TIMELINE_KEYS } from "./timeline/legend.jsx";
@@ -33,4 +34,5 @@ export const PAGES: Page[] = [
   { name: "comm", title: "Communication", key: "7", component: CommPage, ranges: true },
   { name: "tables", title: "Tables", key: "8", component: ReportPage, ranges: true },
   { name: "compare", title: "Compare", key: "9", component: ComparePage },
+  { name: "ranks", title: "Ranks", key: "0", component: RanksPage },
 ];

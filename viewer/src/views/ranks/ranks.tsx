@@ -1,0 +1,225 @@
+/* ranks.tsx - the page Ranks: the ranks of a parallel job beside each other, who waited for whom, and who sent to whom. */
+import { useMemo } from "preact/hooks";
+import { frameText } from "../../model/critical.js";
+import { meaningOf } from "../../model/comm.js";
+import { causeText, figuresOf, imbalanceOf, sentOf, type Job, type Messages, type Sent, type Straggler, type Uneven, type Waiting } from "../../model/ranks.js";
+import { request } from "../../model/requests.js";
+import type { Text } from "../../model/types.js";
+import { formatBytes, formatCount, formatShare, formatTime } from "../../model/units.js";
+import { useLoaded, useShared } from "../context.js";
+import { Failure } from "../failure.jsx";
+import { SortTable, type SortColumn } from "../memory/sorttable.jsx";
+import { Empty, Reading } from "../parts/empty.jsx";
+import { Scroll } from "../parts/scroll.jsx";
+import { usePlaces } from "../places.js";
+import { SentenceLine } from "../tables/items.jsx";
+import "../memory/memory.css";
+import "../tables/tables.css";
+import "./ranks.css";
+
+/** Ranks of which who sent to whom is a picture; of more it is a list. */
+const PICTURE = 64;
+
+interface All {
+  job: Job;
+  messages: Messages;
+  texts: Text[];
+}
+
+export function RanksPage() {
+  const { requests } = useShared();
+  const all = useLoaded("ranks", async (): Promise<All> => {
+    const [job, messages, ...texts] = await Promise.all([
+      requests.json<Job>(request("view", "ranks")), requests.json<Messages>(request("view", "messages")), requests.json<Text>(request("text", "messages")), requests.json<Text>(request("text", "ranks")),
+    ]);
+    return { job, messages, texts };
+  });
+  if (all.state === "loading") return <Reading />;
+  if (all.state === "failed") return <Failure error={all.error} />;
+  const { job, messages, texts } = all.value;
+  return (
+    <div class="ranks">
+      <h1 class="unseen">Ranks</h1>
+      {job.ranks.length > 0 ? <Ranks job={job} messages={messages} texts={texts} /> : <Empty>No process of this run has a rank: mpirun, srun and torchrun give their processes one.</Empty>}
+    </div>
+  );
+}
+
+function Ranks({ job, messages, texts }: All) {
+  const sentences = texts.filter((text) => text.view !== "messages" || messages.ranks.length > 0).flatMap((text) => text.items).filter((item) => item.kind === "sentence");
+  return (
+    <>
+      {sentences.map((item, i) => <SentenceLine key={i} item={item} />)}
+      <h2>Each rank</h2>
+      <Figures job={job} messages={messages} />
+      {messages.waits.length > 0 && (
+        <>
+          <h2>Where ranks waited for others</h2>
+          <Waits rows={messages.waits} />
+        </>
+      )}
+      {messages.pairs.length > 0 && (
+        <>
+          <h2>Who sent to whom</h2>
+          <WhoSent messages={messages} />
+        </>
+      )}
+      {job.stragglers.length > 0 && (
+        <>
+          <h2>Stragglers</h2>
+          <Stragglers rows={job.stragglers} />
+        </>
+      )}
+      {job.contexts.length > 0 && (
+        <>
+          <h2>Unevenly spent in</h2>
+          <Contexts rows={job.contexts} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** Rank × figure: the bars of a column are to one scale. */
+function Figures({ job, messages }: { job: Job; messages: Messages }) {
+  const { views } = useShared(), matrix = useMemo(() => figuresOf(job, messages), [job, messages]);
+  return (
+    <Scroll class="ranks-scroll" label="Ranks and their figures">
+      <table class="ranks-matrix" aria-label="Each rank">
+        <thead>
+          <tr>
+            <th scope="col">rank</th>
+            {matrix.figures.map((figure) => <th key={figure.name} scope="col" title={meaningOf(views, figure.of === "ranks" ? "rank" : "ranks", figure.name, figure.of)}>{figure.title}</th>)}
+          </tr>
+        </thead>
+        <tbody>
+          {matrix.ranks.map((rank, row) => (
+            <tr key={rank}>
+              <th scope="row">{rank}</th>
+              {matrix.figures.map((figure, at) => <Cell key={figure.name} share={shareOf(matrix.cells[row]![at]!, matrix.most[at]!)} text={matrix.cells[row]![at] === null ? "-" : figure.text(matrix.cells[row]![at]!)} />)}
+            </tr>
+          ))}
+        </tbody>
+        <tfoot>
+          <tr>
+            <th scope="row">mean</th>
+            {matrix.figures.map((figure, at) => <td key={figure.name}>{figure.text(matrix.mean[at]!)}</td>)}
+          </tr>
+          <tr>
+            <th scope="row" title="most / mean - 1">imbalance</th>
+            {matrix.figures.map((figure, at) => <td key={figure.name}>{formatShare(imbalanceOf(matrix, at))}</td>)}
+          </tr>
+        </tfoot>
+      </table>
+    </Scroll>
+  );
+}
+
+function shareOf(value: number | null, most: number): number {
+  return value !== null && most > 0 ? value / most : 0;
+}
+
+function Cell({ share, text, title }: { share: number; text: string; title?: string }) {
+  return (
+    <td class="ranks-cell" style={{ "--share": share.toFixed(4) }} title={title}>
+      {text}
+      <span class="ranks-bar" style={{ width: `${(100 * share).toFixed(1)}%` }} />
+    </td>
+  );
+}
+
+function WhoSent({ messages }: { messages: Messages }) {
+  const matrix = useMemo(() => sentOf(messages, PICTURE), [messages]);
+  return (
+    <>
+      {matrix && (
+        <Scroll class="ranks-scroll" label="Who sent to whom">
+          <table class="ranks-matrix" aria-label="Bytes from rank to rank">
+            <thead>
+              <tr>
+                <td />
+                {matrix.ranks.map((rank) => <th key={rank} scope="col">{`to ${rank}`}</th>)}
+              </tr>
+            </thead>
+            <tbody>
+              {matrix.ranks.map((from, row) => (
+                <tr key={from}>
+                  <th scope="row">{`from ${from}`}</th>
+                  {matrix.cells[row]!.map((pair, column) => (
+                    pair ? <Cell key={column} share={shareOf(pair.bytes, matrix.most)} text={formatBytes(pair.bytes)} title={`rank ${pair.from} to rank ${pair.to}: ${formatCount(pair.count)} messages, the largest ${formatBytes(pair.largest)}`} /> : <td key={column} class="quiet">–</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+      )}
+      {!matrix && <Pairs rows={messages.pairs} />}
+    </>
+  );
+}
+
+function useMeaning(view: string, table: string): (column: string) => string | undefined {
+  const { views } = useShared();
+  return (column) => meaningOf(views, table, column, view);
+}
+
+function Pairs({ rows }: { rows: Sent[] }) {
+  const means = useMeaning("messages", "pairs");
+  const columns: SortColumn<Sent>[] = [
+    { title: "from", definition: means("from"), value: (row) => row.from, cell: (row) => row.from },
+    { title: "to", definition: means("to"), value: (row) => row.to, cell: (row) => row.to },
+    { title: "messages", definition: means("count"), value: (row) => row.count, cell: (row) => formatCount(row.count) },
+    { title: "bytes", definition: means("bytes"), value: (row) => row.bytes, cell: (row) => formatBytes(row.bytes) },
+  ];
+  return <SortTable label="Bytes from rank to rank" rows={rows} columns={columns} keyOf={(row) => `${row.from} ${row.to}`} first={3} />;
+}
+
+function Waits({ rows }: { rows: Waiting[] }) {
+  const means = useMeaning("messages", "waits"), { openFrame } = usePlaces();
+  const columns: SortColumn<Waiting>[] = [
+    { title: "in", definition: means("call"), text: true, value: (row) => row.call, cell: (row) => row.call },
+    {
+      title: "called from", definition: means("frames"), text: true, value: (row) => (row.frames[0] ? frameText(row.frames[0]) : null),
+      cell: (row) => (row.frames[0] ? <button type="button" class="link" onClick={() => void openFrame(row.frames[0]!)}>{frameText(row.frames[0])}</button> : "-"),
+    },
+    { title: "why", definition: means("kind"), text: true, value: (row) => row.kind, cell: (row) => row.kind },
+    { title: "waited", definition: means("wait_ns"), value: (row) => row.wait_ns, cell: (row) => formatTime(row.wait_ns) },
+    { title: "count", definition: means("count"), value: (row) => row.count, cell: (row) => formatCount(row.count) },
+    { title: "most by", definition: means("rank"), value: (row) => row.rank, cell: (row) => row.rank },
+    { title: "most for", definition: means("for_rank"), value: (row) => row.for_rank, cell: (row) => row.for_rank },
+    { title: "which meanwhile", definition: means("root_name"), text: true, value: causeText, cell: causeText },
+  ];
+  return <SortTable label="Waits" rows={rows} columns={columns} keyOf={(row) => rows.indexOf(row)} first={3} />;
+}
+
+function Stragglers({ rows }: { rows: Straggler[] }) {
+  const means = useMeaning("ranks", "stragglers");
+  const columns: SortColumn<Straggler>[] = [
+    { title: "rank", definition: means("rank"), value: (row) => row.rank, cell: (row) => row.rank },
+    { title: "of", definition: means("metric"), text: true, value: (row) => row.metric, cell: (row) => (row.metric === "busy_ns" ? "device busy" : "CPU time") },
+    { title: "has", definition: means("value_ns"), value: (row) => row.value_ns, cell: (row) => formatTime(row.value_ns) },
+    { title: "median", definition: means("median_ns"), value: (row) => row.median_ns, cell: (row) => formatTime(row.median_ns) },
+    { title: "most of it in", definition: means("cause"), text: true, value: (row) => row.cause, cell: (row) => row.cause ?? "-" },
+    { title: "there", definition: means("cause_ns"), value: (row) => row.cause_ns, cell: (row) => formatTime(row.cause_ns) },
+  ];
+  return <SortTable label="Stragglers" rows={rows} columns={columns} keyOf={(row) => rows.indexOf(row)} first={2} />;
+}
+
+function Contexts({ rows }: { rows: Uneven[] }) {
+  const means = useMeaning("ranks", "contexts"), { openFrame } = usePlaces();
+  const columns: SortColumn<Uneven>[] = [
+    { title: "in", definition: means("name"), text: true, value: (row) => row.name, cell: (row) => row.name ?? "-" },
+    {
+      title: "called from", definition: means("frames"), text: true, value: (row) => (row.frames[0] ? frameText(row.frames[0]) : null),
+      cell: (row) => (row.frames[0] ? <button type="button" class="link" onClick={() => void openFrame(row.frames[0]!)}>{frameText(row.frames[0])}</button> : "-"),
+    },
+    { title: "what", definition: means("kind"), text: true, value: (row) => row.kind, cell: (row) => row.kind },
+    { title: "least", definition: means("least_ns"), value: (row) => row.least_ns, cell: (row) => formatTime(row.least_ns) },
+    { title: "mean", definition: means("mean_ns"), value: (row) => row.mean_ns, cell: (row) => formatTime(row.mean_ns) },
+    { title: "most", definition: means("most_ns"), value: (row) => row.most_ns, cell: (row) => formatTime(row.most_ns) },
+    { title: "rank", definition: means("most_rank"), value: (row) => row.most_rank, cell: (row) => row.most_rank },
+    { title: "most − mean", definition: means("lost_ns"), value: (row) => row.lost_ns, cell: (row) => formatTime(row.lost_ns) },
+  ];
+  return <SortTable label="Unevenly spent in" rows={rows} columns={columns} keyOf={(row) => rows.indexOf(row)} first={7} />;
+}

@@ -1,0 +1,49 @@
+/* ranks.test.ts - the page Ranks: what follows from its views' answers. */
+import { describe, expect, it } from "vitest";
+import { causeText, figuresOf, imbalanceOf, sentOf, type Job, type Messages, type Sent, type Waiting } from "../src/model/ranks.js";
+
+const rank = (number: number, busy_ns: number, cpu_ns: number | null = 0) => ({ rank: number, process: `p-${number}`, processes: 1, group: 0, wall_ns: 100, busy_ns, kernel_ns: 0, cpu_ns });
+const job = { ranks: [rank(0, 10), rank(1, 30), rank(2, 20)] } as unknown as Job;
+const messages = (ranks: { rank: number; calls_ns: number; wait_ns: number }[], pairs: Sent[] = []) => ({ messages: 0, ranks, waits: [], pairs }) as Messages;
+
+describe("ranks and figures", () => {
+  it("leave out what no rank has", () => {
+    expect(figuresOf(job, messages([])).figures.map(({ name }) => name)).toEqual(["wall_ns", "busy_ns"]);
+  });
+
+  it("have those of messages beside them, of ranks that are known", () => {
+    const matrix = figuresOf(job, messages([{ rank: 1, calls_ns: 9, wait_ns: 4 }]));
+    expect(matrix.figures.map(({ name }) => name)).toEqual(["wall_ns", "busy_ns", "calls_ns", "wait_ns"]);
+    expect(matrix.cells).toEqual([[100, 10, null, null], [100, 30, 9, 4], [100, 20, null, null]]);
+    expect(matrix.ranks).toEqual([0, 1, 2]);
+  });
+
+  it("say the most, the mean and the imbalance of each", () => {
+    const matrix = figuresOf(job, messages([]));
+    expect([matrix.most, matrix.mean]).toEqual([[100, 30], [100, 20]]);
+    expect([imbalanceOf(matrix, 0), imbalanceOf(matrix, 1)]).toEqual([0, 0.5]);
+  });
+});
+
+describe("who sent to whom", () => {
+  const pair = (from: number, to: number, bytes: number): Sent => ({ from, to, count: 1, bytes, largest: bytes });
+
+  it("has each pair once, in the row of who sent", () => {
+    const pairs = [pair(3, 1, 9), pair(1, 3, 4), pair(10, 1, 2)], matrix = sentOf(messages([], pairs), 64)!;
+    expect(matrix.ranks).toEqual([1, 3, 10]);
+    expect(matrix.cells).toEqual([[null, pairs[1], null], [pairs[0], null, null], [pairs[2], null, null]]);
+    expect(matrix.most).toBe(9);
+  });
+
+  it("is no picture of nobody, or of very many", () => {
+    expect(sentOf(messages([]), 64)).toBeNull();
+    expect(sentOf(messages([], [pair(0, 1, 1), pair(1, 2, 1)]), 2)).toBeNull();
+  });
+});
+
+describe("what the awaited rank did", () => {
+  it("is said in words", () => {
+    const row = (cause: Waiting["cause"], cause_name: string | null, root_name: string | null, root_rank = 2) => ({ cause, cause_name, root_name, root_rank }) as Waiting;
+    expect([row(null, null, null), row("code", "step() a.c", "step() a.c"), row("messages", "MPI_Recv", "step() a.c")].map(causeText)).toEqual(["-", "step() a.c", "waited in MPI_Recv, in the end for rank 2: step() a.c"]);
+  });
+});
