@@ -219,6 +219,19 @@ def check_nccl_graph(m):
     yield f"replayed kernels say where they were captured (line {line})", line in links, str(links)
 
 
+def check_mpi_wait(m):
+    """Rank 1 waits for a kernel of rank 0's."""
+    said, steps, side = m.view("messages"), 8, 8192
+    line = marked_line(os.path.join(HERE, "mpi_wait.py"), "receive")
+    yield "MPI: one pair", [(row["from"], row["to"], row["count"], row["bytes"]) for row in said["pairs"]] == [(0, 1, steps, 4 * steps * side)], str(said["pairs"])
+    row = said["waits"][0]
+    yield "MPI: rank 1 waits to receive", (row["call"], row["kind"], row["rank"], row["for_rank"], row["count"]) == ("MPI_Recv", "late sender", 1, 0, steps), str(row)
+    yield "MPI: at its line", row["frames"][0]["name"] == "consume" and row["frames"][0]["line"] == line, str(row["frames"])
+    yield "MPI: for a kernel of rank 0's", row["cause"] == "device" and "gemm" in row["cause_name"].lower() and row["cause_ns"] > 0.8 * row["for_ns"], str(row)
+    busy = {one["rank"]: one["busy_ns"] for one in m.view("ranks")["ranks"]}
+    yield "MPI: no longer than that ran", row["wait_ns"] <= 1.1 * busy[0], f"{row['wait_ns']} of {busy}"
+
+
 def check_mpi(m):
     adds = sum(n for name, n in m.kernels().items() if re.search(r"CUDAFunctorOnSelf_add|CUDAFunctor_add", name))
     yield equal("additions of two ranks", adds, 30)
@@ -332,6 +345,8 @@ CASES = [
               launcher=["torchrun", "--standalone", "--nproc-per-node=2", "--no-python"]),
     TorchCase("torch-nccl-bytes", script="torch_nccl.py", checks=[check_nccl_bytes], gpus=2, env={"SONDE_TEST_NCCL": "bytes"}, options=["--comm"]),
     TorchCase("torch-nccl-graph", script="torch_nccl.py", checks=[check_nccl_graph], gpus=2, env={"SONDE_TEST_NCCL": "graph"}),
+    TorchCase("torch-mpi-wait", script="mpi_wait.py", checks=[check_mpi_wait], module="mpi4py",
+              launcher=["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"]),
     TorchCase("torch-mpi", script="mpi_rank.py", checks=[check_mpi], module="mpi4py",
               launcher=["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"]),
 ]
