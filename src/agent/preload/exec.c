@@ -63,31 +63,33 @@ static void lengthen(char *const envp[], size_t n, const char *entry, const char
         list[i] = envp[i] == entry ? longer : envp[i];
 }
 
-/* `name` is the libc's; `in` the same with an environment, which it has from `envp`. */
-#define FORWARD(name, in, which, what, envp, parameters)                                         \
+/* `name` is the libc's, and is called as it is; `in` is the same with an environment, for what needs another one than `envp`. */
+#define FORWARD(name, parameters, arguments, in, which, what, envp)                              \
     EXPORT int name parameters                                                                   \
     {                                                                                            \
-        int (*real)(what, char *const *, char *const *);                                         \
-        *(void **)&real = sonde__preload_libc(#in);                                              \
+        int (*real) parameters, (*real_in)(what, char *const *, char *const *) = NULL;           \
+        *(void **)&real = sonde__preload_libc(#name);                                            \
         if (!real) {                                                                             \
             errno = ENOSYS;                                                                      \
             return -1;                                                                           \
         }                                                                                        \
         sonde__preload_before_exec();                                                            \
         const char *agent = sonde__preload_agent(), *entry = too_short(envp, agent);             \
-        if (!entry)                                                                              \
-            return real(which, argv, envp);                                                      \
+        if (entry)                                                                               \
+            *(void **)&real_in = sonde__preload_libc(#in);                                       \
+        if (!real_in)                                                                            \
+            return real arguments;                                                               \
         const size_t n = entries(envp);                                                          \
         char longer[strlen(entry) + strlen(agent) + 2], *list[n + 1];                            \
         lengthen(envp, n, entry, agent, longer, list);                                           \
-        return real(which, argv, list);                                                          \
+        return real_in(which, argv, list);                                                       \
     }
 
-FORWARD(execve, execve, path, const char *, envp, (const char *path, char *const argv[], char *const envp[]))
-FORWARD(execv, execve, path, const char *, environ, (const char *path, char *const argv[]))
-FORWARD(execvp, execvpe, file, const char *, environ, (const char *file, char *const argv[]))
-FORWARD(execvpe, execvpe, file, const char *, envp, (const char *file, char *const argv[], char *const envp[]))
-FORWARD(fexecve, fexecve, fd, int, envp, (int fd, char *const argv[], char *const envp[]))
+FORWARD(execve, (const char *path, char *const argv[], char *const envp[]), (path, argv, envp), execve, path, const char *, envp)
+FORWARD(execv, (const char *path, char *const argv[]), (path, argv), execve, path, const char *, environ)
+FORWARD(execvp, (const char *file, char *const argv[]), (file, argv), execvpe, file, const char *, environ)
+FORWARD(execvpe, (const char *file, char *const argv[], char *const envp[]), (file, argv, envp), execvpe, file, const char *, envp)
+FORWARD(fexecve, (int fd, char *const argv[], char *const envp[]), (fd, argv, envp), fexecve, fd, int, envp)
 
 /* The list forms: the arguments up to NULL, as an array on this stack. */
 static size_t count(va_list args)

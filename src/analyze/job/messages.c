@@ -444,6 +444,8 @@ static int find_cause(struct making *k, struct one **waiting, size_t count, stru
 static int sum_places(struct making *k, struct one **waiting, size_t count)
 {
     int rc = 0;
+    if (!count)
+        return 0;
     qsort(waiting, count, sizeof *waiting, by_place);
     for (size_t i = 0, n; i < count && !rc; i += n) {
         struct sonde_message_place place = {.node = waiting[i]->node, .kind = waiting[i]->wait};

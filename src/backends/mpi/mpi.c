@@ -56,11 +56,10 @@ static uint32_t number_of(uint32_t call)
     return i << 24 | call;
 }
 
-/* One call: which, since when (0: nothing is told of it), and from where. */
+/* One call: which, and since when (0: nothing is told of it). */
 struct call {
     uint32_t which;
     uint64_t enter_ns;
-    const void *caller;
 };
 
 static void tell(const struct call *c, const struct sonde_message *list, uint32_t count)
@@ -100,7 +99,7 @@ static bool is_known(void)
         *(void **)&next = next_of(&cache, "MPI_" #name, caller);                         \
         if (__builtin_expect(!next, 0))                                                  \
             return FAILED;                                                               \
-        const struct call call = {CALL_##name, begin(caller), caller};                   \
+        const struct call call = {CALL_##name, begin(caller)};                   \
         const int failed = next arguments;                                               \
         if (__builtin_expect(failed != 0, 0))                                            \
             tell(&call, NULL, 0);                                                        \
@@ -209,7 +208,7 @@ static void exchanged(const struct call *c, const struct sonde_message *sending,
         *(void **)&next = next_of(&cache, "MPI_" #name, caller);                         \
         if (__builtin_expect(!next, 0))                                                  \
             return FAILED;                                                               \
-        const struct call call = {CALL_##name, begin(caller), caller};                   \
+        const struct call call = {CALL_##name, begin(caller)};                   \
         status = status_or(status, own);                                                 \
         const int failed = next arguments;                                               \
         if (__builtin_expect(failed != 0, 0))                                            \
@@ -319,7 +318,7 @@ int MPI_Mrecv(void *to, int count, mpi_handle type, void *message, void *status)
     *(void **)&next = next_of(&cache, "MPI_Mrecv", caller);
     if (!next)
         return FAILED;
-    const struct call call = {CALL_Mrecv, begin(caller), caller};
+    const struct call call = {CALL_Mrecv, begin(caller)};
     const bool known = is_known() && sonde__mpi_request_take(sonde__mpi_handle_at(message, 0), &r);
     status = status_or(status, own);
     const int failed = next(to, count, type, message, status);
@@ -340,7 +339,7 @@ int MPI_Imrecv(void *to, int count, mpi_handle type, void *message, void *reques
     *(void **)&next = next_of(&cache, "MPI_Imrecv", caller);
     if (!next)
         return FAILED;
-    const struct call call = {CALL_Imrecv, begin(caller), caller};
+    const struct call call = {CALL_Imrecv, begin(caller)};
     const bool known = is_known() && sonde__mpi_request_take(sonde__mpi_handle_at(message, 0), &r);
     const int failed = next(to, count, type, message, request);
     if (known && !failed)
@@ -483,7 +482,7 @@ static void end_is_told(const struct call *c, struct ending *e, const int *which
             return FAILED;                                                                           \
         if (__builtin_expect(!sonde__mpi_ready(caller), 0))                                          \
             return next arguments;                                                                   \
-        const struct call call = {CALL_##name, begin(caller), caller};                               \
+        const struct call call = {CALL_##name, begin(caller)};                               \
         struct ending e;                                                                             \
         end_begins(&e, requests_count, requests, status, take);                                      \
         if (e.own)                                                                                   \
