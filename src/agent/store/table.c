@@ -122,7 +122,8 @@ void *sonde__row_add(enum sonde_table table, uint32_t row_bytes, uint32_t *id)
         t->segment[t->count / per] = (uint16_t)sonde__pool_number(&sonde__agent.pool, s);
         t->open = s;
     }
-    *id = ++t->count;
+    *id = t->count + 1;
+    __atomic_store_n(&t->count, *id, __ATOMIC_RELEASE); /* sonde__table_find takes no lock */
     return (unsigned char *)sonde__segment_rows(t->open) + (size_t)index * row_bytes;
 }
 
@@ -136,7 +137,7 @@ void *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id)
 {
     const struct table *t = &tables.table[table];
     uint32_t per = rows_per_segment(row_bytes);
-    if (id == 0 || id > t->count)
+    if (id == 0 || id > __atomic_load_n(&t->count, __ATOMIC_ACQUIRE))
         return NULL;
     return sonde__agent.pool.base + (size_t)t->segment[(id - 1) / per] * SONDE_SEGMENT_BYTES +
            SONDE_SEGMENT_HEADER + (size_t)((id - 1) % per) * row_bytes;
