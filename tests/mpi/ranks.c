@@ -125,6 +125,18 @@ NOINLINE static void freed(void)
     }
 }
 
+NOINLINE static void cancelled(void)
+{
+    MPI_Request r;
+    MPI_Status status;
+    int flag;
+    MPI_Irecv(room, 1, MPI_INT, MPI_ANY_SOURCE, 39, MPI_COMM_WORLD, &r);
+    MPI_Cancel(&r);
+    MPI_Wait(&r, &status);
+    MPI_Test_cancelled(&status, &flag);
+    require(flag, "a receive that was cancelled");
+}
+
 NOINLINE static void many(void)
 {
     enum { EACH = 100 };
@@ -365,6 +377,7 @@ int main(int argc, char **argv)
     open_line();
     persistent();
     freed();
+    cancelled();
     many();
     many_ways();
     collectives(MPI_COMM_WORLD);

@@ -36,8 +36,7 @@ size_t sonde__late_merge(struct sonde__late_span *spans, size_t count)
     return kept;
 }
 
-/* The first span that ends after `ns`. */
-static size_t span_after(const struct sonde__late_span *spans, size_t count, uint64_t ns)
+size_t sonde__late_after(const struct sonde__late_span *spans, size_t count, uint64_t ns)
 {
     size_t low = 0, high = count;
     while (low < high) {
@@ -53,9 +52,9 @@ static size_t span_after(const struct sonde__late_span *spans, size_t count, uin
 uint64_t sonde__late_within(const struct sonde__late_span *spans, size_t count, uint64_t from_ns, uint64_t to_ns)
 {
     uint64_t sum = 0;
-    for (size_t i = span_after(spans, count, from_ns); i < count && spans[i].from_ns < to_ns; i++) {
-        const uint64_t begin = spans[i].from_ns > from_ns ? spans[i].from_ns : from_ns, end = spans[i].to_ns < to_ns ? spans[i].to_ns : to_ns;
-        sum += end > begin ? end - begin : 0;
+    for (size_t i = sonde__late_after(spans, count, from_ns); i < count && spans[i].from_ns < to_ns; i++) {
+        const struct sonde__late_span both = sonde__late_cut(spans[i], (struct sonde__late_span){from_ns, to_ns});
+        sum += both.to_ns > both.from_ns ? both.to_ns - both.from_ns : 0;
     }
     return sum;
 }

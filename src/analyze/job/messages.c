@@ -27,12 +27,13 @@ struct making {
     struct sonde_messages *out;
     struct sonde_intern hosts;
     SONDE_VECTOR(struct one) all;
-    struct sonde_map begins; /* process and entry of calls that only began something, and took long over it -> index + 1 */
+    struct sonde_map looks;  /* process and entry of calls that looked for a message -> index + 1 */
+    struct sonde_intern functions;
+    struct sonde_map collectives; /* function and communicator -> index + 1 */
     uint32_t process, rank, host; /* whose rows are read */
 };
 
 #define CHAIN_MAX 16  /* ranks that wait for each other, one after the other, are followed so far */
-#define LONG_NS 10000u /* a call that only begins something, and has not waited, is shorter */
 
 static int by_number(uint64_t a, uint64_t b)
 {
@@ -131,37 +132,42 @@ static uint64_t key_of(uint32_t process, uint64_t enter_ns)
     return sonde_hash_mix(process + 1, enter_ns);
 }
 
-static int keep_begins(struct making *k)
+/* They wait for what is received later; what only begins a receive does not. */
+static bool is_look(const struct making *k, const struct one *one)
+{
+    const char *name = k->profile->nodes.items[one->node].name;
+    return one->kind == SONDE_MESSAGE_CALL && (strcmp(name, "MPI_Mprobe") == 0 || strcmp(name, "MPI_Probe") == 0);
+}
+
+static int keep_looks(struct making *k)
 {
     int rc = 0;
-    for (size_t i = 0; i < k->all.count && !rc; i++) {
-        const struct one *one = &k->all.items[i];
-        if (one->kind == SONDE_MESSAGE_CALL && one->leave_ns - one->enter_ns > LONG_NS)
-            rc = sonde_map_put(&k->begins, key_of(one->process, one->enter_ns), i + 1);
-    }
+    for (size_t i = 0; i < k->all.count && !rc; i++)
+        if (is_look(k, &k->all.items[i]))
+            rc = sonde_map_put(&k->looks, key_of(k->all.items[i].process, k->all.items[i].enter_ns), i + 1);
     return rc ? SONDE_ENOMEM : 0;
 }
 
-/* The call that looked for what was received later, where it waited for it (MPI_Mprobe); NULL: none. */
-static struct one *begin_of(struct making *k, const struct one *one)
+/* The call that looked for what was received later; NULL: none. */
+static struct one *look_of(struct making *k, const struct one *one)
 {
     uint64_t at;
-    if (one->posted_ns == one->enter_ns || !sonde_map_get(&k->begins, key_of(one->process, one->posted_ns), &at))
+    if (one->posted_ns == one->enter_ns || !sonde_map_get(&k->looks, key_of(one->process, one->posted_ns), &at))
         return NULL;
-    struct one *begin = &k->all.items[at - 1];
-    return begin->process == one->process && begin->enter_ns == one->posted_ns ? begin : NULL;
+    struct one *look = &k->all.items[at - 1];
+    return look->process == one->process && look->enter_ns == one->posted_ns ? look : NULL;
 }
 
 static void match(struct making *k, struct one *sent, struct one *received)
 {
-    struct one *begin = begin_of(k, received);
+    struct one *look = look_of(k, received);
     if (sent->host != received->host) {
         k->out->apart++;
         return;
     }
     waits(received, SONDE_MESSAGE_WAIT_LATE_SENDER, sent->enter_ns, sent->rank);
-    if (begin)
-        waits(begin, SONDE_MESSAGE_WAIT_LATE_SENDER, sent->enter_ns, sent->rank);
+    if (look)
+        waits(look, SONDE_MESSAGE_WAIT_LATE_SENDER, sent->enter_ns, sent->rank);
     if (received->posted_ns <= sent->leave_ns) /* else it did not wait for that */
         waits(sent, SONDE_MESSAGE_WAIT_LATE_RECEIVER, received->posted_ns, received->rank);
 }
@@ -332,7 +338,7 @@ static int by_place(const void *left, const void *right)
     return order ? order : by_number(a->rank, b->rank);
 }
 
-/* Of those of one place, the number of each rank: whose sum is the largest? `key`: rank, or for_rank. */
+/* Whose waits of one place are longest, added up; or, `for_whom`, for whom they are. */
 static int largest(struct one **list, size_t count, bool for_whom, uint32_t *rank, uint64_t *ns)
 {
     struct sonde_map sums = {0};
@@ -360,7 +366,7 @@ static int longest_place(const void *left, const void *right)
     return order ? order : by_number(a->node, b->node);
 }
 
-/* The waits of one kind, of a list; only those within the spans of before. */
+/* Waits of a list. */
 struct chosen {
     enum sonde_message_wait kind;
     uint32_t node, rank, for_rank; /* UINT32_MAX: any */
@@ -371,24 +377,26 @@ static bool is_chosen(const struct one *one, const struct chosen *c)
     return (c->node == UINT32_MAX || (one->node == c->node && one->wait == c->kind)) && (c->rank == UINT32_MAX || one->rank == c->rank) && one->for_rank == c->for_rank;
 }
 
-/* As time, merged, in *out, which replaces what was there; where something was, only what lies within that. */
+/* As time, merged, in *out, which replaces what was there; where something was, as far as it lies within that. */
 static int spans_of(struct one **waiting, size_t count, const struct chosen *c, struct sonde__late_span **out, size_t *span_count)
 {
-    struct sonde__late_span *before = *out, *spans = NULL;
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++)
-        n += is_chosen(waiting[i], c);
-    spans = malloc((n + 1) * sizeof *spans);
-    n = 0;
-    for (size_t i = 0; i < count && spans; i++) {
-        const uint64_t from_ns = waiting[i]->enter_ns, to_ns = from_ns + waiting[i]->wait_ns;
-        if (is_chosen(waiting[i], c) && (!before || sonde__late_within(before, *span_count, from_ns, to_ns)))
-            spans[n++] = (struct sonde__late_span){from_ns, to_ns};
+    struct sonde__late_span *before = *out;
+    const size_t before_count = *span_count;
+    SONDE_VECTOR(struct sonde__late_span) spans = {0};
+    int rc = 0;
+    for (size_t i = 0; i < count && !rc; i++) {
+        const struct sonde__late_span all = {waiting[i]->enter_ns, waiting[i]->enter_ns + waiting[i]->wait_ns};
+        if (!is_chosen(waiting[i], c))
+            continue;
+        if (!before)
+            rc = sonde_vector_push(&spans, all);
+        for (size_t k = sonde__late_after(before, before_count, all.from_ns); before && k < before_count && before[k].from_ns < all.to_ns && !rc; k++)
+            rc = sonde_vector_push(&spans, sonde__late_cut(before[k], all));
     }
     free(before);
-    *out = spans;
-    *span_count = spans ? sonde__late_merge(spans, n) : 0;
-    return spans ? 0 : SONDE_ENOMEM;
+    *out = spans.items;
+    *span_count = spans.count ? sonde__late_merge(spans.items, spans.count) : 0;
+    return rc;
 }
 
 /* Did it wait itself, most of that time? Then in which call, and for whom, longest. */
@@ -471,20 +479,24 @@ static bool is_collective(const struct one *one)
 static int longest_collective(const void *left, const void *right)
 {
     const struct sonde_message_collective *a = left, *b = right;
-    const int order = by_number(b->ns, a->ns);
-    return order ? order : strcmp(a->function, b->function);
+    int order = by_number(b->ns, a->ns);
+    order = order ? order : strcmp(a->function, b->function);
+    return order ? order : strcmp(a->comm, b->comm);
 }
 
 static int sum_collective(struct making *k, const struct one *one)
 {
     struct sonde_messages *out = k->out;
-    const char *function = k->profile->nodes.items[one->node].name, *comm = sonde_intern_get(&out->comms, one->comm);
-    size_t i = 0;
-    while (i < out->collectives.count && (strcmp(out->collectives.items[i].function, function) != 0 || strcmp(out->collectives.items[i].comm, comm) != 0))
-        i++;
-    if (i == out->collectives.count && sonde_vector_push(&out->collectives, (struct sonde_message_collective){.function = function, .comm = comm}))
-        return SONDE_ENOMEM;
-    struct sonde_message_collective *c = &out->collectives.items[i];
+    const char *function = k->profile->nodes.items[one->node].name;
+    const uint64_t key = ((uint64_t)sonde_intern_text(&k->functions, function) << 32 | one->comm) + 1;
+    uint64_t at;
+    if (!sonde_map_get(&k->collectives, key, &at)) {
+        at = out->collectives.count + 1;
+        if (sonde_map_put(&k->collectives, key, at) ||
+            sonde_vector_push(&out->collectives, (struct sonde_message_collective){.function = function, .comm = sonde_intern_get(&out->comms, one->comm)}))
+            return SONDE_ENOMEM;
+    }
+    struct sonde_message_collective *c = &out->collectives.items[at - 1];
     c->count++;
     c->bytes += one->bytes;
     c->ns += one->leave_ns - one->enter_ns;
@@ -562,11 +574,13 @@ int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde
 {
     struct making k = {.m = m, .profile = profile, .out = out};
     int rc = read_all(&k);
-    rc = rc ? rc : keep_begins(&k);
+    rc = rc ? rc : keep_looks(&k);
     rc = rc ? rc : match_both(&k);
     rc = rc ? rc : sum_all(&k);
     sonde_vector_fini(&k.all);
-    sonde_map_fini(&k.begins);
+    sonde_map_fini(&k.looks);
+    sonde_map_fini(&k.collectives);
+    sonde_intern_fini(&k.functions);
     sonde_intern_fini(&k.hosts);
     return rc;
 }

@@ -88,18 +88,23 @@ static bool is_known(void)
     return sonde__mpi_ready(NULL);
 }
 
-/* The function `name`: `after` sees its parameters, `call` and what it returned, `failed`. */
-#define WRAP(name, parameters, arguments, after)                                         \
+/* In the function `name`: `caller`, and `next`, the library's own. */
+#define NEXT(name, parameters)                                                           \
+    static void *_Atomic cache;                                                          \
+    const void *caller = __builtin_return_address(0);                                    \
+    int (*next) parameters;                                                              \
+    *(void **)&next = next_of(&cache, "MPI_" #name, caller);                             \
+    if (__builtin_expect(!next, 0))                                                      \
+        return FAILED
+
+/* The function `name`: `before` and `after` see its parameters and `call`. */
+#define WRAP_WITH(name, parameters, arguments, before, after)                            \
     EXPORT int MPI_##name parameters;                                                    \
     int MPI_##name parameters                                                            \
     {                                                                                    \
-        static void *_Atomic cache;                                                      \
-        const void *caller = __builtin_return_address(0);                                \
-        int (*next) parameters;                                                          \
-        *(void **)&next = next_of(&cache, "MPI_" #name, caller);                         \
-        if (__builtin_expect(!next, 0))                                                  \
-            return FAILED;                                                               \
-        const struct call call = {CALL_##name, begin(caller)};                   \
+        NEXT(name, parameters);                                                          \
+        const struct call call = {CALL_##name, begin(caller)};                           \
+        before;                                                                          \
         const int failed = next arguments;                                               \
         if (__builtin_expect(failed != 0, 0))                                            \
             tell(&call, NULL, 0);                                                        \
@@ -107,6 +112,7 @@ static bool is_known(void)
             after;                                                                       \
         return failed;                                                                   \
     }
+#define WRAP(name, parameters, arguments, after) WRAP_WITH(name, parameters, arguments, , after)
 
 WRAP(Init, (int *argc, char ***argv), (argc, argv), tell(&call, NULL, 0))
 WRAP(Init_thread, (int *argc, char ***argv, int wanted, int *provided), (argc, argv, wanted, provided), tell(&call, NULL, 0))
@@ -198,25 +204,12 @@ static void exchanged(const struct call *c, const struct sonde_message *sending,
     tell(c, m, 2);
 }
 
-#define WRAP_STATUS(name, parameters, arguments, after)                                  \
-    EXPORT int MPI_##name parameters;                                                    \
-    int MPI_##name parameters                                                            \
-    {                                                                                    \
-        static void *_Atomic cache;                                                      \
-        const void *caller = __builtin_return_address(0);                                \
-        int (*next) parameters, own[MPI_STATUS_BYTES / sizeof(int)];                     \
-        *(void **)&next = next_of(&cache, "MPI_" #name, caller);                         \
-        if (__builtin_expect(!next, 0))                                                  \
-            return FAILED;                                                               \
-        const struct call call = {CALL_##name, begin(caller)};                   \
-        status = status_or(status, own);                                                 \
-        const int failed = next arguments;                                               \
-        if (__builtin_expect(failed != 0, 0))                                            \
-            tell(&call, NULL, 0);                                                        \
-        else if (call.enter_ns)                                                          \
-            after;                                                                       \
-        return failed;                                                                   \
-    }
+/* One that fills a status, which `after` reads. */
+#define WRAP_STATUS(name, parameters, arguments, after)                                                                              \
+    WRAP_WITH(name, parameters, arguments, int own[MPI_STATUS_BYTES / sizeof(int)]; status = status_or(status, own), {               \
+        if (call.enter_ns)                                                                                                           \
+            after;                                                                                                                   \
+    })
 WRAP_STATUS(Recv, (void *to, int count, mpi_handle type, int from, int tag, mpi_handle comm, void *status),
             (to, count, type, from, tag, comm, status), received(&call, comm, 0, status, found_since(comm, status)))
 WRAP_STATUS(Sendrecv,
@@ -311,13 +304,9 @@ WRAP(Improbe, (int from, int tag, mpi_handle comm, int *flag, void *message, voi
 EXPORT int MPI_Mrecv(void *to, int count, mpi_handle type, void *message, void *status);
 int MPI_Mrecv(void *to, int count, mpi_handle type, void *message, void *status)
 {
-    static void *_Atomic cache;
-    const void *caller = __builtin_return_address(0);
-    int (*next)(void *, int, mpi_handle, void *, void *), own[MPI_STATUS_BYTES / sizeof(int)];
+    int own[MPI_STATUS_BYTES / sizeof(int)];
     struct sonde_mpi_request r;
-    *(void **)&next = next_of(&cache, "MPI_Mrecv", caller);
-    if (!next)
-        return FAILED;
+    NEXT(Mrecv, (void *, int, mpi_handle, void *, void *));
     const struct call call = {CALL_Mrecv, begin(caller)};
     const bool known = is_known() && sonde__mpi_request_take(sonde__mpi_handle_at(message, 0), &r);
     status = status_or(status, own);
@@ -332,13 +321,8 @@ int MPI_Mrecv(void *to, int count, mpi_handle type, void *message, void *status)
 EXPORT int MPI_Imrecv(void *to, int count, mpi_handle type, void *message, void *request);
 int MPI_Imrecv(void *to, int count, mpi_handle type, void *message, void *request)
 {
-    static void *_Atomic cache;
-    const void *caller = __builtin_return_address(0);
-    int (*next)(void *, int, mpi_handle, void *, void *);
     struct sonde_mpi_request r;
-    *(void **)&next = next_of(&cache, "MPI_Imrecv", caller);
-    if (!next)
-        return FAILED;
+    NEXT(Imrecv, (void *, int, mpi_handle, void *, void *));
     const struct call call = {CALL_Imrecv, begin(caller)};
     const bool known = is_known() && sonde__mpi_request_take(sonde__mpi_handle_at(message, 0), &r);
     const int failed = next(to, count, type, message, request);
@@ -370,12 +354,7 @@ WRAP(Startall, (int count, void *requests), (count, requests), started(&call, re
 EXPORT int MPI_Request_free(void *request);
 int MPI_Request_free(void *request)
 {
-    static void *_Atomic cache;
-    const void *caller = __builtin_return_address(0);
-    int (*next)(void *);
-    *(void **)&next = next_of(&cache, "MPI_Request_free", caller);
-    if (!next)
-        return FAILED;
+    NEXT(Request_free, (void *));
     if (sonde__mpi_ready(caller))
         sonde__mpi_request_forget(sonde__mpi_handle_at(request, 0));
     return next(request);
@@ -474,12 +453,7 @@ static void end_is_told(const struct call *c, struct ending *e, const int *which
     EXPORT int MPI_##name parameters;                                                                \
     int MPI_##name parameters                                                                        \
     {                                                                                                \
-        static void *_Atomic cache;                                                                  \
-        const void *caller = __builtin_return_address(0);                                            \
-        int (*next) parameters;                                                                      \
-        *(void **)&next = next_of(&cache, "MPI_" #name, caller);                                     \
-        if (__builtin_expect(!next, 0))                                                              \
-            return FAILED;                                                                           \
+        NEXT(name, parameters); \
         if (__builtin_expect(!sonde__mpi_ready(caller), 0))                                          \
             return next arguments;                                                                   \
         const struct call call = {CALL_##name, begin(caller)};                               \
@@ -654,12 +628,7 @@ MAKES(Intercomm_merge, P(mpi_handle comm, int high, void *out), P(comm, high, ou
     EXPORT int MPI_##name(void *comm);                                                   \
     int MPI_##name(void *comm)                                                           \
     {                                                                                    \
-        static void *_Atomic cache;                                                      \
-        const void *caller = __builtin_return_address(0);                                \
-        int (*next)(void *);                                                             \
-        *(void **)&next = next_of(&cache, "MPI_" #name, caller);                         \
-        if (!next)                                                                       \
-            return FAILED;                                                               \
+        NEXT(name, (void *));                                                            \
         if (sonde__mpi_ready(caller))                                                    \
             sonde__mpi_comm_freed(sonde__mpi_handle_at(comm, 0));                        \
         return next(comm);                                                               \

@@ -55,7 +55,7 @@ void sonde__mpi_comm_freed(mpi_handle comm);
 uint32_t sonde__mpi_comm_string(struct sonde_mpi_comm *c);
 uint32_t sonde__mpi_member(const struct sonde_mpi_comm *c, int rank); /* of the job, from 1; 0 none */
 
-/* What a call begun, that another call will end. */
+/* What one call has begun and another one will end. */
 struct sonde_mpi_request {
     struct sonde_message message; /* receives: bytes, peer and tag are known in the end */
     mpi_handle comm;              /* of a receive; it may have been freed meanwhile */

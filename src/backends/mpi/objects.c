@@ -43,6 +43,7 @@ static struct {
     int (*group_free)(void *);
     int (*type_size)(mpi_handle, int *);
     int (*get_elements)(const void *, mpi_handle, int64_t *); /* MPI_Count has 64 bits in all of them */
+    int (*test_cancelled)(const void *, int *);
     int (*initialized)(int *);
     int (*library_version)(char *, int *);
 } mpi;
@@ -99,6 +100,7 @@ static bool look(const void *caller)
         {&mpi.group_free, "PMPI_Group_free"},
         {&mpi.type_size, "PMPI_Type_size"},
         {&mpi.get_elements, "PMPI_Get_elements_x"},
+        {&mpi.test_cancelled, "PMPI_Test_cancelled"},
         {&mpi.initialized, "PMPI_Initialized"},
         {&mpi.library_version, "PMPI_Get_library_version"},
     };
@@ -394,8 +396,11 @@ void sonde__mpi_received(mpi_handle comm, uint32_t string, const void *status, s
 
 bool sonde__mpi_request_ended(const struct sonde_mpi_request *r, const void *status, struct sonde_message *out)
 {
+    int cancelled = 0;
     *out = r->message;
-    if (r->message.kind == SONDE_MESSAGE_RECEIVE)
+    if (r->message.kind == SONDE_MESSAGE_RECEIVE && (mpi.test_cancelled(status, &cancelled) || cancelled))
+        out->kind = SONDE_MESSAGE_CALL;
+    else if (r->message.kind == SONDE_MESSAGE_RECEIVE)
         sonde__mpi_received(r->comm, r->message.comm, status, out);
     return out->kind != SONDE_MESSAGE_CALL && out->kind != SONDE_MESSAGE_SEND;
 }

@@ -145,7 +145,18 @@ static void put_number(struct environment *e, const char *name, uint64_t value)
     put(e, name, text);
 }
 
-/* `first`, then the user's own list without `first`: recording inside a
+static bool is_in(const char *list, const char *word, size_t length, const char *separators)
+{
+    for (; *list; list += *list != 0) {
+        const size_t n = strcspn(list, separators);
+        if (n == length && memcmp(list, word, n) == 0)
+            return true;
+        list += n;
+    }
+    return false;
+}
+
+/* `first`, a list, then the user's own without what is in that: recording inside a
  * recording must not load the agent twice. */
 static void put_list(struct environment *e, const char *name, const char *first, const char *own, const char *separators)
 {
@@ -158,7 +169,7 @@ static void put_list(struct environment *e, const char *name, const char *first,
     strcpy(value, first);
     for (const char *at = own; at && *at;) {
         size_t length = strcspn(at, separators);
-        if (length && !(length == strlen(first) && memcmp(at, first, length) == 0)) {
+        if (length && !is_in(first, at, length, separators)) {
             strcat(value, ":");
             strncat(value, at, length);
         }
