@@ -110,15 +110,6 @@ static uint32_t api_node(struct sonde_thread *t, uint32_t node, uint32_t api)
     return api == SONDE_API_NONE ? node : sonde__context_child(t, node, sonde__frame_of_api(api));
 }
 
-/* The node of t->path. */
-static uint32_t path_node(struct sonde_thread *t, uint32_t length)
-{
-    uint32_t node = 0;
-    for (uint32_t i = 0; i < length; i++)
-        node = sonde__context_child(t, node, t->path[i]);
-    return node;
-}
-
 /* ---- the usual case: the whole stack, Python frames with places ---- */
 
 #define TOKEN_PYTHON SONDE_TOKEN_PYTHON
@@ -277,7 +268,8 @@ static uint32_t usual_context(struct sonde_thread *t, uint32_t api, uint32_t cou
 
 static uint32_t merged_context(struct sonde_thread *t, uint32_t api, int python)
 {
-    return api_node(t, path_node(t, sonde__context_merged(t, usable_length(t), python)), api);
+    const uint32_t length = sonde__context_merged(t, usable_length(t), python);
+    return api_node(t, sonde__context_path(t, t->path, length), api);
 }
 
 static uint32_t context_of_walk(struct sonde_thread *t, uint32_t api)
@@ -385,7 +377,7 @@ static uint32_t unusual_sample(struct sonde_thread *t, int python, bool exact)
     t->native_length = n;
     t->resumable = false;
     const uint32_t length = sonde__context_merged(t, usable_length(t), python);
-    return sonde__open_ranges(t) ? sonde__ranges_sample(t, length) : path_node(t, length);
+    return sonde__open_ranges(t) ? sonde__ranges_sample(t, length) : sonde__context_path(t, t->path, length);
 }
 
 static void check_sample(struct sonde_thread *t, const struct sonde_place *at)

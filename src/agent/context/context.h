@@ -63,6 +63,8 @@ uint32_t sonde__ranges_sample(struct sonde_thread *t, uint32_t count); /* node o
 /* Child of `parent` for `frame`; the parent itself when there is no room, or
  * when the frame is one of ours in the middle (the preload library calls main). */
 uint32_t sonde__context_child(struct sonde_thread *t, uint32_t parent, uint32_t frame);
+/* The node of a path from the outermost frame. */
+uint32_t sonde__context_path(struct sonde_thread *t, const uint32_t *frame, uint32_t count);
 /* The operation's leaf below the call's node. */
 uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde_op_kind kind, uint32_t name);
 /* The same below `parent`, prepared in `origin` (0 none). Under harvest_lock. */

@@ -73,6 +73,14 @@ __attribute__((hot)) uint32_t sonde__context_child(struct sonde_thread *t, uint3
     return t->node_next++;
 }
 
+uint32_t sonde__context_path(struct sonde_thread *t, const uint32_t *frame, uint32_t count)
+{
+    uint32_t node = 0;
+    for (uint32_t i = 0; i < count; i++)
+        node = sonde__context_child(t, node, frame[i]);
+    return node;
+}
+
 __attribute__((hot)) uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde_op_kind kind, uint32_t name)
 {
     if (t->last_op_key_kind != (uint32_t)kind || t->last_op_key_name != name || !t->last_op_frame) {

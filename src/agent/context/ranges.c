@@ -166,14 +166,6 @@ static void insert(struct sonde_thread *t, struct frames *f)
         f->frame[--to] = t->open[--ranges].frame;
 }
 
-static uint32_t node_of(struct sonde_thread *t, const uint32_t *frame, uint32_t count)
-{
-    uint32_t node = 0;
-    for (uint32_t i = 0; i < count; i++)
-        node = sonde__context_child(t, node, frame[i]);
-    return node;
-}
-
 /* As it is put together; the ranges that have to move are moved. */
 static struct outcome look(struct sonde_thread *t, uint32_t node, bool opens)
 {
@@ -184,12 +176,12 @@ static struct outcome look(struct sonde_thread *t, uint32_t node, bool opens)
     if (o.place != STAYS)
         move(t, o.place, o.anchor);
     if (opens) {
-        o.node = f.stack_count == f.count && !f.api ? node : node_of(t, f.stack, f.stack_count);
+        o.node = f.stack_count == f.count && !f.api ? node : sonde__context_path(t, f.stack, f.stack_count);
         o.depth = f.stack_count;
         return o;
     }
     insert(t, &f);
-    o.node = node_of(t, f.frame, f.count);
+    o.node = sonde__context_path(t, f.frame, f.count);
     o.depth = 0;
     if (f.api)
         o.node = sonde__context_child(t, o.node, f.api);
@@ -254,5 +246,5 @@ uint32_t sonde__ranges_sample(struct sonde_thread *t, uint32_t count)
     if (o.place != STAYS)
         move(t, o.place, o.anchor);
     insert(t, &f);
-    return node_of(t, f.frame, f.count);
+    return sonde__context_path(t, f.frame, f.count);
 }
