@@ -132,7 +132,7 @@ static int ask(void *user)
     rc = read_question(a);
     if (!rc && a->missing)
         rc = make_notes(a);
-    else if (!rc && a->view->needs_operations && !sonde_query_has_operations(&a->query))
+    else if (!rc && sonde_view_lacks_operations(a->view, &a->query))
         rc = sonde_query_empty(&a->query, sonde_text_get(&a->m->word), &a->diag);
     else if (!rc)
         rc = sonde_view_make(a->view, &a->query, &a->data, &a->diag);

@@ -1,4 +1,4 @@
-/* path.c - the request `path`: the steps of a process's critical path, to be drawn over its time line.
+/* path.c - the request `path`: the steps of the critical path of a process, or of a job, to be drawn over the time line.
  *
  * What the path is made of, and what faster parts would save, the view `critical` says; these are the same steps, one by one.
  */
@@ -14,10 +14,12 @@
 
 struct asked {
     int64_t process;
+    bool job;
 };
 
 static const struct sonde_option options_table[] = {
     {.name = "process", .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = UINT32_MAX, .offset = offsetof(struct asked, process), .help = "the process, as the request run numbers it (default 0)"},
+    {.name = "job", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct asked, job), .help = "the path through all ranks that wait for each other's messages"},
     {.name = NULL},
 };
 
@@ -26,7 +28,7 @@ static const struct sonde_option options_table[] = {
 /* Steps that are called alike have one entry: [category] of those without a call path, else by tree node. */
 struct words {
     const struct sonde_query *q;
-    uint64_t origin_ns; /* a time of the process less this is on the axis of the run */
+    uint64_t begin_ns;  /* of the run, by the wall clock */
     struct sonde_map by_node;
     json_t *labels, *names;
     int failed;
@@ -39,7 +41,7 @@ static uint32_t named_node(const struct sonde_profile *profile, const struct son
     uint32_t node = step->node;
     if (step->category == SONDE_PATH_OFF)
         return sonde_is_wait(profile, node) ? node : 0;
-    if (step->category == SONDE_PATH_API || (step->category >= SONDE_PATH_KERNEL && step->category <= SONDE_PATH_ORDER))
+    if (step->category == SONDE_PATH_API || step->category == SONDE_PATH_MESSAGE || (step->category >= SONDE_PATH_KERNEL && step->category <= SONDE_PATH_ORDER))
         return node;
     if (step->category != SONDE_PATH_HOST || !node || !sonde_profile_callers(profile, step->node, &node, 1))
         return 0;
@@ -77,9 +79,9 @@ static uint32_t word_of(struct words *w, const struct sonde_path_segment *step)
 /* ---- columns ---------------------------------------------------------------------------------- */
 
 /* A time of the process on the axis of the run. */
-static uint64_t on_axis(const struct words *w, uint64_t time_ns)
+static uint64_t on_axis(const struct words *w, uint32_t process, uint64_t time_ns)
 {
-    const int64_t since_ns = (int64_t)(time_ns - w->origin_ns);
+    const int64_t since_ns = (int64_t)(time_ns + w->q->m->processes[process].header.wall_offset_ns - w->begin_ns);
     return since_ns > 0 ? (uint64_t)since_ns : 0;
 }
 
@@ -92,15 +94,22 @@ static void add_steps(struct sonde_packed *packed, const struct sonde_path *path
     uint32_t *node = sonde_packed_column(packed, "node", SONDE_PACKED_U32, count);
     uint32_t *label = sonde_packed_column(packed, "label", SONDE_PACKED_U32, count);
     uint8_t *category = sonde_packed_column(packed, "category", SONDE_PACKED_U8, count);
+    uint32_t *process = sonde_packed_column(packed, "process", SONDE_PACKED_U32, count);
     for (size_t i = 0; i < count && !packed->failed && !w->failed; i++) {
         const struct sonde_path_segment *step = &path->segments.items[count - 1 - i]; /* the first comes first */
-        begin[i] = on_axis(w, step->start_ns);
-        end[i] = on_axis(w, step->end_ns);
+        begin[i] = on_axis(w, step->process, step->start_ns);
+        end[i] = on_axis(w, step->process, step->end_ns);
         lane[i] = step->lane;
         node[i] = step->node;
         label[i] = word_of(w, step);
         category[i] = (uint8_t)step->category;
+        process[i] = step->process;
     }
+}
+
+static uint32_t last_process(const struct sonde_path *path)
+{
+    return path->segments.count ? path->segments.items[0].process : path->process;
 }
 
 static int pack(const struct sonde_query *q, const struct sonde_path *path, struct sonde_text *out)
@@ -108,18 +117,17 @@ static int pack(const struct sonde_query *q, const struct sonde_path *path, stru
     struct words w = {.q = q, .labels = json_array(), .names = json_array()};
     json_t *categories = json_array();
     struct sonde_packed packed;
-    uint64_t begin_ns, end_ns;
+    uint64_t end_ns;
     bool failed = false;
-    sonde_run_range(q->m, &begin_ns, &end_ns);
-    w.origin_ns = begin_ns - q->m->processes[path->process].header.wall_offset_ns;
+    sonde_run_range(q->m, &w.begin_ns, &end_ns);
     sonde_packed_begin(&packed);
     add_steps(&packed, path, &w);
     for (int i = 0; i < SONDE_PATH_COUNT; i++)
         failed |= json_array_append_new(categories, json_string(sonde_path_name((enum sonde_path_category)i))) != 0;
     json_t *h = packed.header;
     failed |= json_object_set_new(h, "process", json_integer(path->process)) |
-              json_object_set_new(h, "from_ns", json_integer((json_int_t)on_axis(&w, path->begin_ns))) |
-              json_object_set_new(h, "to_ns", json_integer((json_int_t)on_axis(&w, path->end_ns))) |
+              json_object_set_new(h, "from_ns", json_integer((json_int_t)on_axis(&w, path->process, path->begin_ns))) |
+              json_object_set_new(h, "to_ns", json_integer((json_int_t)on_axis(&w, last_process(path), path->end_ns))) |
               json_object_set_new(h, "limited", json_boolean(path->limited));
     failed |= json_object_set_new(h, "categories", categories) | json_object_set_new(h, "strings", w.labels) |
               json_object_set_new(h, "names", w.names);
@@ -133,7 +141,8 @@ static int answer(const struct sonde_session *session, const char *argument, con
                   struct sonde_problem *problem)
 {
     const struct sonde_query *q = &session->query;
-    const int64_t process = ((const struct asked *)options)->process;
+    const struct asked *asked = options;
+    const int64_t process = asked->process;
     struct sonde_critical critical = {0};
     (void)argument;
     if (process >= (int64_t)q->m->process_count) {
@@ -141,10 +150,14 @@ static int answer(const struct sonde_session *session, const char *argument, con
         return sonde_diag_set(&problem->diag, SONDE_ENOTFOUND, NULL, "there is no process %lld", (long long)process);
     }
     out->type = SONDE_PACKED_MEDIA_TYPE;
-    const struct sonde_critical_options wanted = {.segments = true, .alone = true, .process = (uint32_t)process};
+    const struct sonde_critical_options wanted = {
+        .segments = true, .alone = true, .process = asked->job ? UINT32_MAX : (uint32_t)process, .job = asked->job};
     int rc = sonde_critical_compute(q->m, q->profile, &wanted, NULL, &critical);
-    const struct sonde_path *path = critical.paths.count ? &critical.paths.items[0] : NULL;
-    if (!rc && !path)
+    const struct sonde_path *path = critical.has_job ? &critical.job : critical.paths.count ? &critical.paths.items[0]
+                                                                                            : NULL;
+    if (!rc && !path && asked->job)
+        rc = sonde_diag_set(&problem->diag, SONDE_EEMPTY, NULL, "no ranks wait for each other's messages");
+    else if (!rc && !path)
         rc = sonde_diag_set(&problem->diag, SONDE_EEMPTY, NULL, "there is no trace of process %lld", (long long)process);
     else if (rc || (rc = pack(q, path, &out->text)))
         sonde_diag_set(&problem->diag, rc, session->path, "cannot find the critical path of");
@@ -154,7 +167,7 @@ static int answer(const struct sonde_session *session, const char *argument, con
 
 const struct sonde_request sonde_request_path = {
     .name = "path",
-    .summary = "the steps of a process's critical path",
+    .summary = "the steps of the critical path of a process, or through all ranks",
     .options = options_table,
     .options_bytes = sizeof(struct asked),
     .answer = answer,

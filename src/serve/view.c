@@ -61,7 +61,7 @@ int sonde__view_ask(const struct sonde_session *session, const char *name, const
         return rc;
     if (sonde_question_ask(asked, out->view, complete, &out->query, &error))
         return refuse(&error, problem);
-    if (out->view->needs_operations && !sonde_query_has_operations(&out->query))
+    if (sonde_view_lacks_operations(out->view, &out->query))
         return sonde_query_empty(&out->query, sonde_text_get(&session->word), &problem->diag);
     rc = sonde_view_make(out->view, &out->query, &out->data, &problem->diag);
     problem->internal = rc && out->data.error;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/answers/summary/caveats.h"
+#include "analyze/model/rank.h"
 #include "base/number.h"
 #include "groups.h"
 #include "names.h"
@@ -42,6 +43,8 @@ static const struct sonde_view_column composition_columns[SONDE_PATH_COUNT] = {
                           "before the first API call of the process, when nothing is recorded", .of = &part},
     [SONDE_PATH_PAUSED] = {"paused", NULL, SONDE_CELL_OBJECT, 0, 0,
                            "host code and unrecorded API calls while recording was off", .of = &part},
+    [SONDE_PATH_MESSAGE] = {"message", NULL, SONDE_CELL_OBJECT, 0, 0,
+                            "in calls of MPI; of the path through all ranks, excluding what they waited for", .of = &part},
 };
 static const struct sonde_view_columns composition = SONDE_VIEW_COLUMNS("composition", composition_columns);
 
@@ -65,6 +68,7 @@ static const struct sonde_view_column thing_columns[] = {
     {NULL, "saved if 2× faster", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 0,
      "upper bound of the time saved if all of it were twice as fast; in brackets: the saving reaches the end of the run only "
      "over an inferred step"},
+    {NULL, "mostly in", SONDE_CELL_TEXT, 0, 2, "of the path through all ranks: the rank with most of the time"},
     {"category", NULL, SONDE_CELL_TEXT, 0, 0, "a name of the composition"},
     {"name", NULL, SONDE_CELL_TEXT, 0, 0, "kernel, API function, routine or kind"},
     {"operation", NULL, SONDE_CELL_TEXT, 0, 0, "kind of operation; null: not an operation"},
@@ -77,6 +81,8 @@ static const struct sonde_view_column thing_columns[] = {
      "part of ns from which the path reaches the end of the run over an inferred step"},
     {"half_ns", NULL, SONDE_CELL_TIME, 0, 0, "half of ns: the most that twice the speed can save"},
     {"saving_ns", NULL, SONDE_CELL_TIME, 0, 0, "time saved if all of it were twice as fast; null: not evaluated"},
+    {"most_rank", NULL, SONDE_CELL_ID, 0, 0, "of the path through all ranks: the rank with most of ns; null: of a process"},
+    {"most_ns", NULL, SONDE_CELL_TIME, 0, 0, "how much of ns that is"},
 };
 static const struct sonde_view_columns things = SONDE_VIEW_COLUMNS("things", thing_columns);
 
@@ -98,8 +104,32 @@ static const struct sonde_view_column place_columns[] = {
 };
 static const struct sonde_view_columns places = SONDE_VIEW_COLUMNS("contexts", place_columns);
 
+static const struct sonde_view_column stay_part_columns[] = {
+    {"category", NULL, SONDE_CELL_TEXT, 0, 0, "a name of the composition"},
+    {"ns", NULL, SONDE_CELL_TIME, 0, 0, "time of the path"},
+};
+static const struct sonde_view_columns stay_parts = SONDE_VIEW_COLUMNS("parts", stay_part_columns);
+
+static const struct sonde_view_column stay_columns[] = {
+    {NULL, "Path in", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "rank and name of the process"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 0, "time as % of the path length"},
+    {"ns", "time", SONDE_CELL_TIME, 0, 0, "time of the path in this process"},
+    {"count", "visits", SONDE_CELL_COUNT, 0, 1, "how often the path comes to it from another one, or ends in it"},
+    {NULL, "host", SONDE_CELL_SHARE, 0, 2, "% of the time here in host code"},
+    {NULL, "API", SONDE_CELL_SHARE, 0, 3, "% of the time here in API calls"},
+    {NULL, "MPI", SONDE_CELL_SHARE, 0, 2, "% of the time here in calls of MPI"},
+    {NULL, "delays", SONDE_CELL_SHARE, 0, 4, "% of the time here in launch delays and gaps between operations"},
+    {NULL, "kernels", SONDE_CELL_SHARE, 0, 1, "% of the time here in kernels"},
+    {NULL, "copies", SONDE_CELL_SHARE, 0, 1, "% of the time here in copies and fills"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "directory of the process"},
+    {"rank", NULL, SONDE_CELL_ID, 0, 0, "rank in the parallel job, as set by its launcher"},
+    {"composition", NULL, SONDE_CELL_MAP, 0, 0, "time by category; the sum is ns", .of = &stay_parts},
+};
+static const struct sonde_view_columns stays = SONDE_VIEW_COLUMNS("stays", stay_columns);
+
 static const struct sonde_view_column columns[] = {
-    {NULL, "Process", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "rank and name of the process; longest path first"},
+    {NULL, "Process", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0,
+     "rank and name of the process; longest path first, before them the path through all ranks that wait for each other's messages"},
     {"length_ns", "length", SONDE_CELL_TIME, 0, 0, "length of the path, from begin to end"},
     {NULL, "host", SONDE_CELL_SHARE, 0, 2, "% of the length in host code between API calls"},
     {NULL, "off CPU", SONDE_CELL_SHARE, 0, 3, "% of the length off the CPU in host code"},
@@ -108,7 +138,8 @@ static const struct sonde_view_column columns[] = {
     {NULL, "kernels", SONDE_CELL_SHARE, 0, 1, "% of the length in kernels"},
     {NULL, "copies", SONDE_CELL_SHARE, 0, 1, "% of the length in copies and fills"},
     {NULL, "start-up", SONDE_CELL_SHARE, 0, 4, "% of the length before the first API call of the process"},
-    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "directory of the process"},
+    {NULL, "MPI", SONDE_CELL_SHARE, 0, 3, "% of the length in calls of MPI"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "directory of the process; null: the path through all ranks"},
     {"begin_ns", NULL, SONDE_CELL_TIME, 0, 0, "start of the process, or of the part that was examined"},
     {"end_ns", NULL, SONDE_CELL_TIME, 0, 0, "last recorded event"},
     {"tail_ns", NULL, SONDE_CELL_TIME, 0, 0, "time from the last recorded event to the end of the process; not on the path"},
@@ -120,6 +151,7 @@ static const struct sonde_view_column columns[] = {
     {"starts_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "inferred steps from a thread's start to the main thread"},
     {"wakes_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "inferred steps from a sleeping thread to its waker"},
     {"callbacks_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "inferred steps from a callback to the operation that triggered it"},
+    {"messages", NULL, SONDE_CELL_COUNT, 0, 0, "steps from a call of MPI to the process for which it waited"},
     {"lost", NULL, SONDE_CELL_COUNT, 0, 0, "steps without a predecessor"},
     {"limited", NULL, SONDE_CELL_BOOLEAN, 0, 0, "only the last part of the run was examined"},
     {"dropped", NULL, SONDE_CELL_BOOLEAN, 0, 0, "rows of the trace were dropped while recording"},
@@ -127,6 +159,7 @@ static const struct sonde_view_column columns[] = {
     {"composition", NULL, SONDE_CELL_OBJECT, 0, 0, "time by category; the sum is length_ns", .of = &composition},
     {"things", NULL, SONDE_CELL_LIST, 0, 0, "activities, largest ns first; the sum is length_ns", .of = &things},
     {"contexts", NULL, SONDE_CELL_LIST, 0, 0, "call paths, largest ns first; the sum is length_ns", .of = &places},
+    {"stays", NULL, SONDE_CELL_LIST, 0, 0, "of the path through all ranks: the processes that it leads through; the sum is length_ns", .of = &stays},
     {"rank", NULL, SONDE_CELL_ID, 0, 0, "rank in the parallel job, as set by its launcher; null: none"},
     {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "rank within the node"},
     {"ranks", NULL, SONDE_CELL_ID, 0, 0, "number of ranks in the job"},
@@ -188,6 +221,20 @@ static void saving_cell(struct sonde_view_table *t, const struct sonde_path_thin
     sonde_cell_text(t, thing->evaluated ? text : NULL);
 }
 
+static bool is_job(const struct sonde_path *path)
+{
+    return path->stays.count > 0;
+}
+
+/* "rank 3", or what tells the process from others. */
+static void most_cell(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path *path, const struct sonde_path_thing *thing)
+{
+    char rank[SONDE_RANK_MAX] = "";
+    if (is_job(path))
+        sonde_rank_text(&q->m->processes[thing->most_process], rank);
+    sonde_cell_text(t, *rank ? rank : NULL);
+}
+
 static void thing_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path *path,
                       const struct sonde_path_thing *thing)
 {
@@ -198,6 +245,7 @@ static void thing_row(struct sonde_view_table *t, const struct sonde_query *q, c
     sonde_cell_int(t, true, thing->count);
     sonde_cell_int(t, is_operation(thing), thing->delay_ns);
     saving_cell(t, thing);
+    most_cell(t, q, path, thing);
     sonde_cell_text(t, sonde_path_name(thing->category));
     sonde_cell_text(t, name_of(thing));
     sonde_cell_text(t, is_operation(thing) ? sonde_op_kind_name(thing->op) : NULL);
@@ -208,6 +256,9 @@ static void thing_row(struct sonde_view_table *t, const struct sonde_query *q, c
     sonde_cell_int(t, true, thing->behind_ns);
     sonde_cell_int(t, true, thing->ns / 2);
     sonde_cell_int(t, thing->evaluated, thing->saving_ns);
+    const uint32_t rank = is_job(path) ? q->m->processes[thing->most_process].header.rank : 0;
+    sonde_cell_int(t, rank, rank - 1);
+    sonde_cell_int(t, is_job(path), thing->most_ns);
 }
 
 static void thing_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path *path)
@@ -272,13 +323,63 @@ static void composition_cell(struct sonde_view_table *t, const struct sonde_path
     }
 }
 
+static uint64_t delays_ns(const uint64_t parts_ns[SONDE_PATH_COUNT])
+{
+    return parts_ns[SONDE_PATH_LAUNCH] + parts_ns[SONDE_PATH_GAP];
+}
+
+static uint64_t copies_ns(const uint64_t parts_ns[SONDE_PATH_COUNT])
+{
+    return parts_ns[SONDE_PATH_COPY] + parts_ns[SONDE_PATH_SET];
+}
+
+static void stay_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path *path, const struct sonde_path_stay *stay)
+{
+    const struct sonde_process *p = &q->m->processes[stay->process];
+    const uint64_t *ns = stay->parts_ns;
+    const uint64_t shown_ns[] = {ns[SONDE_PATH_HOST] + ns[SONDE_PATH_START], ns[SONDE_PATH_API], ns[SONDE_PATH_MESSAGE],
+                                 delays_ns(ns), ns[SONDE_PATH_KERNEL], copies_ns(ns)};
+    struct sonde_text name = {0};
+    sonde_name_process(&name, p);
+    sonde_cell_take(t, &name);
+    sonde_cell_share(t, (double)stay->ns, (double)length(path));
+    sonde_cell_int(t, true, stay->ns);
+    sonde_cell_int(t, true, stay->count);
+    for (size_t i = 0; i < sizeof shown_ns / sizeof *shown_ns; i++)
+        sonde_cell_share(t, (double)shown_ns[i], (double)stay->ns);
+    sonde_cell_text(t, p->name);
+    sonde_cell_int(t, p->header.rank, p->header.rank - 1);
+    struct sonde_view_table *parts = sonde_cell_map(t);
+    for (int i = 0; i < SONDE_PATH_COUNT; i++) {
+        sonde_cell_text(parts, sonde_path_name((enum sonde_path_category)i));
+        sonde_cell_int(parts, true, ns[i]);
+    }
+}
+
+static void stay_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path *path)
+{
+    size_t all = 0;
+    for (size_t i = 0; i < path->stays.count; i++)
+        if (worth_a_row(q, path->stays.items[i].ns, path) && all++ < sonde_query_rows(q, SIZE_MAX))
+            stay_row(t, q, path, &path->stays.items[i]);
+    t->left_out = all - sonde_view_rows(t);
+}
+
+static void name_path(const struct sonde_query *q, struct sonde_text *out, const struct sonde_path *path)
+{
+    if (is_job(path))
+        sonde_text_add(out, "all ranks");
+    else
+        sonde_name_process(out, &q->m->processes[path->process]);
+}
+
 /* The process, and what its path is made of in groups. */
 static void share_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path *path)
 {
     const struct sonde_path_part *p = path->parts;
     const double all_ns = (double)length(path);
     struct sonde_text name = {0};
-    sonde_name_process(&name, &q->m->processes[path->process]);
+    name_path(q, &name, path);
     sonde_cell_take(t, &name);
     sonde_cell_int(t, true, length(path));
     sonde_cell_share(t, (double)p[SONDE_PATH_HOST].ns, all_ns);
@@ -288,18 +389,31 @@ static void share_cells(struct sonde_view_table *t, const struct sonde_query *q,
     sonde_cell_share(t, (double)p[SONDE_PATH_KERNEL].ns, all_ns);
     sonde_cell_share(t, (double)(p[SONDE_PATH_COPY].ns + p[SONDE_PATH_SET].ns), all_ns);
     sonde_cell_share(t, (double)p[SONDE_PATH_START].ns, all_ns);
+    sonde_cell_share(t, (double)p[SONDE_PATH_MESSAGE].ns, all_ns);
+}
+
+/* Of a job only how many ranks it has. */
+static void rank_cells(struct sonde_view_table *t, const struct sonde_process *p, bool job)
+{
+    if (!job) {
+        sonde_cells_rank(t, p);
+        return;
+    }
+    sonde_cell_unknown(t);
+    sonde_cell_unknown(t);
+    sonde_cell_int(t, p->header.rank_count, p->header.rank_count);
 }
 
 static void path_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path *path)
 {
     const struct sonde_process *p = &q->m->processes[path->process];
     share_cells(t, q, path);
-    sonde_cell_text(t, p->name);
+    sonde_cell_text(t, is_job(path) ? NULL : p->name);
     const uint64_t times_ns[] = {path->begin_ns, path->end_ns, path->tail_ns};
     for (size_t i = 0; i < sizeof times_ns / sizeof *times_ns; i++)
         sonde_cell_int(t, true, times_ns[i]);
     const uint64_t counts[] = {path->operations, path->calls, path->no_times, path->waits_recorded, path->waits_inferred,
-                               path->starts_inferred, path->wakes_inferred, path->callbacks_inferred, path->lost};
+                               path->starts_inferred, path->wakes_inferred, path->callbacks_inferred, path->messages, path->lost};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         sonde_cell_int(t, true, counts[i]);
     sonde_cell_boolean(t, path->limited);
@@ -309,11 +423,12 @@ static void path_row(struct sonde_view_table *t, const struct sonde_query *q, co
     if (q->complete) {
         thing_rows(sonde_cell_list(t), q, path);
         place_rows(sonde_cell_list(t), q, path);
+        stay_rows(sonde_cell_list(t), q, path);
     } else {
-        sonde_cell_unknown(t);
-        sonde_cell_unknown(t);
+        for (int i = 0; i < 3; i++)
+            sonde_cell_unknown(t);
     }
-    sonde_cells_rank(t, p);
+    rank_cells(t, p, is_job(path));
 }
 
 /* ---- for people ---------------------------------------------------------------------------------- */
@@ -365,7 +480,7 @@ static void say_limits(struct sonde_view_data *out, const struct sonde_process *
         sonde_view_say(out, false,
                        "Host code is inferred from the stacks of the surrounding API calls: the CPU side was not sampled.");
     if (path->tail_ns)
-        sonde_view_say(out, false, "The last %s of the process, after the last recorded event, are not on the path.",
+        sonde_view_say(out, false, is_job(path) ? "The last %s of the last process, after the last recorded event, are not on the path." : "The last %s of the process, after the last recorded event, are not on the path.",
                        sonde_number_time(time, (double)path->tail_ns));
 }
 
@@ -383,19 +498,35 @@ static const struct sonde_view_table *summary_table(struct sonde_view_data *out,
     return t;
 }
 
+/* The job's comes first. */
+static const struct sonde_path *nth(const struct sonde_critical *critical, size_t n)
+{
+    if (critical->has_job)
+        return n ? &critical->paths.items[n - 1] : &critical->job;
+    return &critical->paths.items[n];
+}
+
 static void show_path(const struct sonde_query *q, const struct sonde_path *path, bool gap, struct sonde_view_data *out)
 {
     const struct sonde_process *p = &q->m->processes[path->process];
     struct sonde_view_table *on_it = sonde_view_table(out, &things), *contexts = sonde_view_table(out, &places);
     char time[SONDE_NUMBER_MAX];
     struct sonde_text name = {0};
-    sonde_name_process(&name, p);
-    sonde_view_say(out, gap, "%s: %s from the %s to the last recorded event", sonde_text_get(&name),
+    name_path(q, &name, path);
+    sonde_view_say(out, gap, is_job(path) ? "%s: %s through the ranks that wait for each other's messages, from the %s to the last recorded event" : "%s: %s from the %s to the last recorded event",
+                   sonde_text_get(&name),
                    sonde_number_time(time, (double)length(path)),
                    path->limited ? "start of the examined part" : (p->header.exec_ns ? "program's start" : "agent's start"));
     thing_rows(on_it, q, path);
     place_rows(contexts, q, path);
     sonde_view_show(out, summary_table(out, path), true);
+    if (is_job(path)) {
+        struct sonde_view_table *in = sonde_view_table(out, &stays);
+        stay_rows(in, q, path);
+        sonde_view_show(out, in, true);
+    } else {
+        sonde_view_hide(on_it, "mostly in");
+    }
     sonde_view_show(out, on_it, true);
     sonde_view_show(out, contexts, true);
     say_inferred(out, path);
@@ -406,13 +537,13 @@ static void show_path(const struct sonde_query *q, const struct sonde_path *path
 
 static void show(const struct sonde_query *q, const struct sonde_critical *critical, struct sonde_view_data *out)
 {
-    const size_t all = critical->paths.count, shown = q->limit ? 1 : all;
+    const size_t all = critical->paths.count + critical->has_job, shown = q->limit ? 1 : all;
     if (all > 1)
         sonde_view_show(out, out->root, false);
     for (size_t i = 0; i < shown; i++)
-        show_path(q, &critical->paths.items[i], all > 1, out);
+        show_path(q, nth(critical, i), all > 1, out);
     if (shown < all)
-        sonde_view_say(out, false, "Details: the longest path only; --limit 0 shows all.");
+        sonde_view_say(out, false, "Details: the %s path only; --limit 0 shows all.", critical->has_job ? "first" : "longest");
     sonde_view_say(out, false, "Saved if 2× faster: upper bound of the time saved if all of the activity were twice as fast and "
                                "nothing else changed; not additive.");
     for (struct sonde_view_item *item = out->items; item && item->next; item = item->next)
@@ -425,7 +556,7 @@ static void show(const struct sonde_query *q, const struct sonde_critical *criti
 static int compute(const struct sonde_query *q, struct sonde_critical *critical, struct sonde_diag *diag)
 {
     struct sonde_progress *progress = sonde_query_begin(q, "reading the trace");
-    const int rc = sonde_critical_compute(q->m, q->profile, &(struct sonde_critical_options){.evaluate = EVALUATED}, progress,
+    const int rc = sonde_critical_compute(q->m, q->profile, &(struct sonde_critical_options){.evaluate = EVALUATED, .job = true}, progress,
                                           critical);
     sonde_query_end(q, progress);
     if (rc)
@@ -442,11 +573,11 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 {
     struct sonde_critical critical = {0};
     const int rc = compute(q, &critical, diag);
-    const size_t all = critical.paths.count, shown = q->complete ? all : sonde_query_rows(q, all);
+    const size_t all = critical.paths.count + critical.has_job, shown = q->complete ? all : sonde_query_rows(q, all);
     out->root = sonde_view_table(out, &processes);
     out->root->left_out = all - shown;
     for (size_t i = 0; i < shown && !rc; i++)
-        path_row(out->root, q, &critical.paths.items[i]);
+        path_row(out->root, q, nth(&critical, i));
     if (!rc && !q->complete)
         show(q, &critical, out);
     sonde_critical_fini(&critical);
@@ -456,9 +587,10 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 const struct sonde_view sonde_view_critical = {
     .name = "critical",
     .summary = "the critical path: what determined the run's length, and what faster parts would save",
-    .tables = (const struct sonde_view_columns *const[]){&processes, &summary, &things, &places, NULL},
+    .tables = (const struct sonde_view_columns *const[]){&processes, &summary, &stays, &things, &places, NULL},
     .options = (const char *const[]){"min-percent", NULL},
     .caveats = SONDE_CAVEAT_ALL & ~(SONDE_CAVEAT_LANES | SONDE_CAVEAT_LIBRARIES),
     .needs_operations = true,
+    .or_messages = true,
     .make = make,
 };

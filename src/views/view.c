@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "analyze/trace/trace.h"
+#include "empty.h"
 #include "notes.h"
 
 /* clang-format off */
@@ -20,6 +22,11 @@ const struct sonde_view *sonde_view_find(const char *name)
         if (strcmp((*v)->name, name) == 0)
             return *v;
     return NULL;
+}
+
+bool sonde_view_lacks_operations(const struct sonde_view *view, const struct sonde_query *q)
+{
+    return view->needs_operations && !sonde_query_has_operations(q) && !(view->or_messages && sonde_trace_rows(q->m, SONDE_READ_MESSAGES));
 }
 
 int sonde_view_add_notes(const struct sonde_view *view, const struct sonde_query *q, struct sonde_view_data *out)

@@ -24,7 +24,8 @@ struct sonde_view {
     const char *const *options;  /* that say something to this view, besides those of every view; NULL ends. May be NULL */
     unsigned caveats;            /* enum sonde_caveat_kind: which of them touch it */
     bool quick_notes;            /* the profile answers at once: its notes do not read a long trace either */
-    bool needs_operations;       /* without one operation there is nothing to show: an error */
+    bool needs_operations;       /* without one operation there is nothing to show: an error, */
+    bool or_messages;            /* but of ranks that sent each other something */
     bool hidden;                 /* an older name of another view: not in lists */
     /* Fill `out`. 0, or a negative code with `diag`, about which sentences in `out` of the tone ERROR may say more. Errors of
      * tables and memory are in out->error. */
@@ -59,6 +60,8 @@ SONDE_VIEW_MAP(X)
 #undef X
 
 extern const struct sonde_view *const sonde_views[]; /* NULL-terminated */
+/* Is there nothing that the view could show? Then sonde_query_empty says why. */
+bool sonde_view_lacks_operations(const struct sonde_view *view, const struct sonde_query *q);
 const struct sonde_view *sonde_view_find(const char *name); /* NULL: there is none */
 
 /* Answer, with notes about what is missing unless q->complete. 0, or a negative code with `diag`; fini `out` in either case. */

@@ -39,7 +39,7 @@ MAY = {
     "analyze/metrics": "analyze/profile analyze/model analyze/trace format base",
     "analyze/job": "analyze/metrics analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/blame": "analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
-    "analyze/answers/critical": "analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
+    "analyze/answers/critical": "analyze/job analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/diff": "analyze/answers/blame analyze/answers/lanes analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/lanes": "analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",
     "analyze/answers/timeline": "analyze/answers/blame analyze/answers/lanes analyze/metrics analyze/samples analyze/profile analyze/model analyze/trace format base",

@@ -115,6 +115,19 @@ class Test:
         # within MPI_Reduce, a call of the GPU's runtime
         kernels = [row for row in self.view("copies") if row["kind"] == "write"]
         require(sum(row["count"] for row in kernels) == RANKS - 1, f"writes: {kernels}")
+        self.compare_path()
+
+    def compare_path(self):
+        """The path through all ranks: rank 0 computes before each of LATE messages, for which all others wait."""
+        job, *paths = self.view("critical")
+        require(job["process"] is None and sorted(path["rank"] for path in paths) == list(range(RANKS)), "the paths")
+        require(sum(stay["ns"] for stay in job["stays"]) == job["length_ns"] == sum(part["ns"] for part in job["composition"].values()), "the length")
+        require(job["messages"] >= 2 * LATE and job["end_ns"] == max(path["end_ns"] for path in paths), f"{job['messages']} steps between ranks")
+        late = [row for row in job["contexts"] if row["category"] == "host" and any(frame["name"] == "late" for frame in row["frames"])]
+        require(sum(row["ns"] for row in late) > 0.7 * LATE * LATE_NS, f"what all waited for: {late}")
+        for path in paths:  # which none of the others has on its own path
+            here = [row for row in path["contexts"] if row["category"] == "host" and any(frame["name"] == "late" for frame in row["frames"])]
+            require(path["rank"] == 0 or sum(row["ns"] for row in here) < 0.3 * LATE * LATE_NS, f"rank {path['rank']}: {here}")
 
     def openmpi(self):
         self.launched("openmpi")

@@ -149,7 +149,7 @@ static void released(int with_user_event)
         CL(clReleaseEvent(gate));
     guest_close(&g);
     printf("all released\n");
-    usleep(200000);
+    quiet_wait();
 }
 
 static void old_forms(void)

@@ -7,21 +7,21 @@ import { kindColour } from "../src/draw/colours.js";
 import { categoryColour } from "../src/views/critical/palette.js";
 import { compare } from "../src/views/memory/sorttable.jsx";
 
-const thing: PathThing = { ns: 100, steps: 2, delay_ns: null, category: "kernel", name: "work", operation: "kernel", file: null, module: null, error_ns: 0, inferred_ns: 0, behind_inferred_ns: 0, half_ns: 50, saving_ns: 40 };
+const thing: PathThing = { ns: 100, steps: 2, delay_ns: null, category: "kernel", name: "work", operation: "kernel", file: null, module: null, error_ns: 0, inferred_ns: 0, behind_inferred_ns: 0, half_ns: 50, saving_ns: 40, most_rank: null, most_ns: null };
 
-const CATEGORIES = ["host", "off_cpu", "api", "launch", "gap", "kernel", "copy", "set", "order", "unknown", "start_up", "paused"];
+const CATEGORIES = ["host", "off_cpu", "api", "launch", "gap", "kernel", "copy", "set", "order", "unknown", "start_up", "paused", "message"];
 
 function path(): CriticalPath {
   return {
     process: "host-1-0", length_ns: 200, begin_ns: 0, end_ns: 200, tail_ns: 0, limited: false, dropped: false, sampled: false, waits_recorded: 0, waits_inferred: 0, rank: null,
-    composition: { host: { ns: 50, steps: 1 }, api: { ns: 0, steps: 0 }, kernel: { ns: 150, steps: 3 } }, things: [thing], contexts: [],
+    composition: { host: { ns: 50, steps: 1 }, api: { ns: 0, steps: 0 }, kernel: { ns: 150, steps: 3 } }, things: [thing], contexts: [], stays: [],
   };
 }
 
 /* host 0-100, kernel 100-400, api 400-450, kernel 450-1000 */
 const steps: Steps = {
   header: { process: 0, from_ns: 0, to_ns: 1000, limited: false, categories: ["host", "api", "kernel"], strings: ["main() a.c", "clFinish", "kernel k<int>", "kernel other"], names: ["main", "clFinish", "void k<int>", "other"] },
-  count: 4, begin: Float64Array.of(0, 100, 400, 450), end: Float64Array.of(100, 400, 450, 1000), lane: [1, 2, 1, 2], node: [1, 2, 3, 4], label: [0, 2, 1, 3], category: [0, 2, 1, 2],
+  count: 4, begin: Float64Array.of(0, 100, 400, 450), end: Float64Array.of(100, 400, 450, 1000), lane: [1, 2, 1, 2], node: [1, 2, 3, 4], label: [0, 2, 1, 3], category: [0, 2, 1, 2], process: [0, 0, 0, 0],
 };
 
 describe("the critical path", () => {
@@ -49,18 +49,24 @@ describe("the critical path", () => {
   });
 
   it("is drawn over the lanes step by step where each has its pixels", () => {
-    expect(marksOf(steps, { from: 0, to: 1000 }, 1000)).toEqual([{ lane: 1, from: 0, to: 100 }, { lane: 2, from: 100, to: 400 }, { lane: 1, from: 400, to: 450 }, { lane: 2, from: 450, to: 1000 }]);
-    expect(marksOf(steps, { from: 120, to: 420 }, 300)).toEqual([{ lane: 2, from: 100, to: 400 }, { lane: 1, from: 400, to: 450 }]);
+    expect(marksOf(steps, { from: 0, to: 1000 }, 1000)).toEqual([{ process: 0, lane: 1, from: 0, to: 100 }, { process: 0, lane: 2, from: 100, to: 400 }, { process: 0, lane: 1, from: 400, to: 450 }, { process: 0, lane: 2, from: 450, to: 1000 }]);
+    expect(marksOf(steps, { from: 120, to: 420 }, 300)).toEqual([{ process: 0, lane: 2, from: 100, to: 400 }, { process: 0, lane: 1, from: 400, to: 450 }]);
     expect(marksOf(steps, { from: 2000, to: 3000 }, 100)).toEqual([]);
   });
 
   it("is drawn with a few marks for each pixel, of every lane, however long it is", () => {
     const count = 100_000, begin = Float64Array.from({ length: count }, (_, i) => i * 10), end = begin.map((time) => time + 10), lane = Array.from({ length: count }, (_, i) => 1 + (i % 3));
-    const long: Steps = { ...steps, count, begin, end, lane }, marks = marksOf(long, { from: 0, to: count * 10 }, 100);
+    const long: Steps = { ...steps, count, begin, end, lane, process: lane.map(() => 0) }, marks = marksOf(long, { from: 0, to: count * 10 }, 100);
     expect(marks.length).toBeLessThanOrEqual(100 * 4);
     expect(new Set(marks.map((mark) => mark.lane))).toEqual(new Set([1, 2, 3]));
     expect([marks[0]!.from, marks.at(-1)!.to]).toEqual([0, count * 10]);
     for (let i = 1; i < marks.length; i++) expect(marks[i]!.from === marks[i - 1]!.from || marks[i]!.from === marks[i - 1]!.to).toBe(true);
+  });
+
+  it("goes from rank to rank: lanes of several processes have the same numbers", () => {
+    const job: Steps = { ...steps, process: [0, 1, 1, 0] };
+    expect(marksOf(job, { from: 0, to: 1000 }, 1).map(({ process, lane }) => [process, lane])).toEqual([[0, 1], [1, 2], [1, 1], [0, 2]]);
+    expect(marksOf(job, { from: 0, to: 1000 }, 1000).map((mark) => mark.process)).toEqual([0, 1, 1, 0]);
   });
 
   it("finds the steps of an activity", () => {

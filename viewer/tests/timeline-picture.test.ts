@@ -53,7 +53,7 @@ describe("an arrow", () => {
 });
 
 const STEPS = {
-  header: { process: 0, categories: ["api", "kernel"], strings: ["", ""], names: [] }, count: 2, begin: Float64Array.of(0, 400), end: Float64Array.of(400, 1000), lane: [1, 2], node: [0, 0], label: [0, 1], category: [0, 1],
+  header: { process: 0, categories: ["api", "kernel"], strings: ["", ""], names: [] }, count: 2, begin: Float64Array.of(0, 400), end: Float64Array.of(400, 1000), lane: [1, 2], node: [0, 0], label: [0, 1], category: [0, 1], process: [0, 0],
 } as unknown as Steps;
 const COUNTER = { name: "device memory", unit: "bytes", device_name: "<i>GPU</i>", process: 0, device: 0, number: 0, key: "s0" } as Series;
 
@@ -63,7 +63,7 @@ function saved(more: Partial<PictureOf> = {}, from = rows()): Document {
     pinned: from.pinned, rest: from.rest, width: WIDTH, window: WINDOW, texts: [], segments: () => [], use: () => null, counters: [],
     over(panes, height) {
       const of = new Sight(places, panes, WINDOW, WIDTH);
-      return { width: WIDTH, height, range: { x0: 100, x1: 300 }, lines: [], cursor: null, paths: [of.path(0, STEPS)], outlines: of.outline(chosen, true), arrows: of.arrows([LINK]) };
+      return { width: WIDTH, height, range: { x0: 100, x1: 300 }, lines: [], cursor: null, paths: [of.path(STEPS)], outlines: of.outline(chosen, true), arrows: of.arrows([LINK]) };
     },
     colour: () => "#123", counterColour: () => "#456", shade: () => 0, paper: "#fff", ink: "#000", quiet: "#777", line: "#ccc", accent: "#00f", inkOn: () => "#000", ...more,
   });

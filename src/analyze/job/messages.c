@@ -31,6 +31,7 @@ struct making {
     struct sonde_intern functions;
     struct sonde_map collectives; /* function and communicator -> index + 1 */
     uint32_t process, rank, host; /* whose rows are read */
+    struct sonde_message_needs *needs; /* NULL: not wanted */
 };
 
 #define CHAIN_MAX 16  /* ranks that wait for each other, one after the other, are followed so far */
@@ -116,15 +117,60 @@ static int by_way(const void *left, const void *right)
     return order ? order : (a < b ? -1 : a > b);
 }
 
-/* `waiter` could not go on before `ns`, because of `rank`. */
-static void waits(struct one *waiter, enum sonde_message_wait wait, uint64_t ns, uint32_t rank)
+/* `waiter` could not go on before `ns`, when `other` began what it needed. */
+static void waits(struct one *waiter, enum sonde_message_wait wait, uint64_t ns, const struct one *other)
 {
     const uint64_t until_ns = ns < waiter->leave_ns ? ns : waiter->leave_ns;
     if (until_ns <= waiter->enter_ns)
         return;
     waiter->wait = wait;
     waiter->wait_ns = until_ns - waiter->enter_ns;
-    waiter->for_rank = rank;
+    waiter->for_rank = other->rank;
+}
+
+/* ---- who needed whom --------------------------------------------------------------------------- */
+
+static int begin_meeting(struct making *k)
+{
+    const size_t first = k->needs->points.count;
+    return sonde_vector_push(&k->needs->meetings, (struct sonde_message_meeting){.first = first, .last = first});
+}
+
+/* `one` began at `ns` what the latest meeting is about. */
+static int add_point(struct making *k, const struct one *one, uint64_t ns)
+{
+    struct sonde_message_needs *needs = k->needs;
+    struct sonde_message_meeting *meeting = &needs->meetings.items[needs->meetings.count - 1];
+    if (sonde_vector_push(&needs->points, (struct sonde_message_point){one->process, one->lane, ns}))
+        return SONDE_ENOMEM;
+    meeting->count++;
+    if (ns > needs->points.items[meeting->last].ns)
+        meeting->last = needs->points.count - 1;
+    return 0;
+}
+
+/* `waiter` could not go on before the latest meeting. */
+static int add_need(struct making *k, const struct one *waiter)
+{
+    struct sonde_message_needs *needs = k->needs;
+    const size_t meeting = needs->meetings.count - 1;
+    const uint64_t ns = needs->points.items[needs->meetings.items[meeting].last].ns;
+    return sonde_vector_push(&needs->needs, (struct sonde_message_need){
+                                                .process = waiter->process,
+                                                .lane = waiter->lane,
+                                                .enter_ns = waiter->enter_ns,
+                                                .until_ns = ns < waiter->leave_ns ? ns : waiter->leave_ns,
+                                                .meeting = meeting,
+                                            });
+}
+
+/* One thread needed another. */
+static int add_single(struct making *k, const struct one *waiter, const struct one *also, const struct one *other, uint64_t ns)
+{
+    int rc = begin_meeting(k);
+    rc = rc ? rc : add_point(k, other, ns);
+    rc = rc ? rc : add_need(k, waiter);
+    return rc || !also ? rc : add_need(k, also);
 }
 
 static uint64_t key_of(uint32_t process, uint64_t enter_ns)
@@ -158,18 +204,23 @@ static struct one *look_of(struct making *k, const struct one *one)
     return look->process == one->process && look->enter_ns == one->posted_ns ? look : NULL;
 }
 
-static void match(struct making *k, struct one *sent, struct one *received)
+static int match(struct making *k, struct one *sent, struct one *received)
 {
     struct one *look = look_of(k, received);
+    int rc = 0;
     if (sent->host != received->host) {
         k->out->apart++;
-        return;
+        return 0;
     }
-    waits(received, SONDE_MESSAGE_WAIT_LATE_SENDER, sent->enter_ns, sent->rank);
+    waits(received, SONDE_MESSAGE_WAIT_LATE_SENDER, sent->enter_ns, sent);
     if (look)
-        waits(look, SONDE_MESSAGE_WAIT_LATE_SENDER, sent->enter_ns, sent->rank);
-    if (received->posted_ns <= sent->leave_ns) /* else it did not wait for that */
-        waits(sent, SONDE_MESSAGE_WAIT_LATE_RECEIVER, received->posted_ns, received->rank);
+        waits(look, SONDE_MESSAGE_WAIT_LATE_SENDER, sent->enter_ns, sent);
+    const bool late = received->posted_ns > sent->enter_ns && received->posted_ns <= sent->leave_ns; /* else it did not wait for that */
+    if (late)
+        waits(sent, SONDE_MESSAGE_WAIT_LATE_RECEIVER, received->posted_ns, received);
+    if (k->needs)
+        rc = add_single(k, received, look, sent, sent->enter_ns);
+    return rc || !k->needs || !late ? rc : add_single(k, sent, NULL, received, received->posted_ns);
 }
 
 static int pair_of(struct making *k, const struct one *one, bool new)
@@ -199,7 +250,8 @@ static int match_all(struct making *k, struct one **list, size_t count)
             sends += is_sent(list[i + n]);
         const size_t receives = n - sends, both = sends < receives ? sends : receives;
         for (size_t j = 0; j < both; j++)
-            match(k, list[i + j], list[i + sends + j]);
+            if (match(k, list[i + j], list[i + sends + j]))
+                return SONDE_ENOMEM;
         k->out->alone += sends + receives - 2 * both;
         k->out->messages += sends > receives ? sends : receives;
     }
@@ -225,9 +277,27 @@ static int by_comm(const void *left, const void *right)
     return order ? order : (a < b ? -1 : a > b);
 }
 
-/* The `count` calls that belong together. */
-static void match_calls(struct sonde_messages *out, struct one **calls, size_t count)
+/* Who of the `count` calls needed which of them: all of all, all of the root, the root of all others. */
+static int add_meeting(struct making *k, struct one **calls, size_t count, const struct one *root)
 {
+    const uint32_t kind = calls[0]->kind;
+    const bool from_root = kind == SONDE_MESSAGE_FROM_ROOT, to_root = kind == SONDE_MESSAGE_TO_ROOT;
+    if (kind == SONDE_MESSAGE_PREFIX || ((from_root || to_root) && !root) || (to_root && count < 2))
+        return 0;
+    int rc = begin_meeting(k);
+    for (size_t i = 0; i < count && !rc; i++)
+        if (from_root ? calls[i] == root : !to_root || calls[i] != root)
+            rc = add_point(k, calls[i], calls[i]->posted_ns);
+    for (size_t i = 0; i < count && !rc; i++)
+        if (to_root ? calls[i] == root : calls[i] != root)
+            rc = add_need(k, calls[i]);
+    return rc;
+}
+
+/* The `count` calls that belong together. */
+static int match_calls(struct making *k, struct one **calls, size_t count)
+{
+    struct sonde_messages *out = k->out;
     const struct one *last = calls[0], *before = NULL, *root = NULL; /* before: of those that are no root, the last */
     bool mixed = false, apart = false;
     for (size_t i = 0; i < count; i++) {
@@ -245,16 +315,17 @@ static void match_calls(struct sonde_messages *out, struct one **calls, size_t c
     for (size_t i = 0; i < count && !mixed && !apart; i++) {
         struct one *c = calls[i];
         if (c->kind == SONDE_MESSAGE_BARRIER || c->kind == SONDE_MESSAGE_ALL_TO_ALL)
-            waits(c, c->kind == SONDE_MESSAGE_BARRIER ? SONDE_MESSAGE_WAIT_BARRIER : SONDE_MESSAGE_WAIT_ALL_TO_ALL, last->posted_ns, last->rank);
+            waits(c, c->kind == SONDE_MESSAGE_BARRIER ? SONDE_MESSAGE_WAIT_BARRIER : SONDE_MESSAGE_WAIT_ALL_TO_ALL, last->posted_ns, last);
         else if (c->kind == SONDE_MESSAGE_FROM_ROOT && root && c != root)
-            waits(c, SONDE_MESSAGE_WAIT_LATE_ROOT, root->posted_ns, root->rank);
+            waits(c, SONDE_MESSAGE_WAIT_LATE_ROOT, root->posted_ns, root);
         else if (c->kind == SONDE_MESSAGE_TO_ROOT && c == root && before)
-            waits(c, SONDE_MESSAGE_WAIT_EARLY_ROOT, before->posted_ns, before->rank);
+            waits(c, SONDE_MESSAGE_WAIT_EARLY_ROOT, before->posted_ns, before);
     }
+    return k->needs && !mixed && !apart ? add_meeting(k, calls, count, root) : 0;
 }
 
 /* `begin`: [ranks + 1], where each rank's calls on one communicator begin. */
-static int match_comm(struct sonde_messages *out, struct one **list, size_t count)
+static int match_comm(struct making *k, struct one **list, size_t count)
 {
     SONDE_VECTOR(size_t) begin = {0};
     SONDE_VECTOR(struct one *) calls = {0};
@@ -263,15 +334,14 @@ static int match_comm(struct sonde_messages *out, struct one **list, size_t coun
         if (!i || list[i]->rank != list[i - 1]->rank)
             rc = sonde_vector_push(&begin, i);
     rc = rc ? rc : sonde_vector_push(&begin, count);
-    for (size_t k = 0; !rc; k++) {
+    for (size_t nth = 0; !rc; nth++) {
         calls.count = 0;
         for (size_t r = 0; r + 1 < begin.count && !rc; r++)
-            if (begin.items[r] + k < begin.items[r + 1])
-                rc = sonde_vector_push(&calls, list[begin.items[r] + k]);
+            if (begin.items[r] + nth < begin.items[r + 1])
+                rc = sonde_vector_push(&calls, list[begin.items[r] + nth]);
         if (!calls.count)
             break;
-        if (!rc)
-            match_calls(out, calls.items, calls.count);
+        rc = rc ? rc : match_calls(k, calls.items, calls.count);
     }
     sonde_vector_fini(&begin);
     sonde_vector_fini(&calls);
@@ -285,7 +355,7 @@ static int match_collectives(struct making *k, struct one **list, size_t count)
     for (size_t i = 0, n; i < count && !rc; i += n) {
         for (n = 1; i + n < count && list[i + n]->comm == list[i]->comm; n++)
             ;
-        rc = list[i]->comm ? match_comm(k->out, &list[i], n) : 0;
+        rc = list[i]->comm ? match_comm(k, &list[i], n) : 0;
     }
     return rc;
 }
@@ -570,19 +640,38 @@ static int match_both(struct making *k)
     return rc;
 }
 
+static int make(struct making *k)
+{
+    int rc = read_all(k);
+    rc = rc ? rc : keep_looks(k);
+    rc = rc ? rc : match_both(k);
+    rc = rc || k->needs ? rc : sum_all(k);
+    sonde_vector_fini(&k->all);
+    sonde_map_fini(&k->looks);
+    sonde_map_fini(&k->collectives);
+    sonde_intern_fini(&k->functions);
+    sonde_intern_fini(&k->hosts);
+    return rc;
+}
+
 int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_messages *out)
 {
-    struct making k = {.m = m, .profile = profile, .out = out};
-    int rc = read_all(&k);
-    rc = rc ? rc : keep_looks(&k);
-    rc = rc ? rc : match_both(&k);
-    rc = rc ? rc : sum_all(&k);
-    sonde_vector_fini(&k.all);
-    sonde_map_fini(&k.looks);
-    sonde_map_fini(&k.collectives);
-    sonde_intern_fini(&k.functions);
-    sonde_intern_fini(&k.hosts);
+    return make(&(struct making){.m = m, .profile = profile, .out = out});
+}
+
+int sonde_message_needs_find(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_message_needs *out)
+{
+    struct sonde_messages messages = {0};
+    const int rc = make(&(struct making){.m = m, .profile = profile, .out = &messages, .needs = out});
+    sonde_messages_fini(&messages);
     return rc;
+}
+
+void sonde_message_needs_fini(struct sonde_message_needs *needs)
+{
+    sonde_vector_fini(&needs->points);
+    sonde_vector_fini(&needs->meetings);
+    sonde_vector_fini(&needs->needs);
 }
 
 void sonde_messages_fini(struct sonde_messages *messages)

@@ -82,7 +82,7 @@ static int load(struct report *r, struct sonde_diag *diag)
 static int show(const struct sonde_view *view, struct report *r, struct sonde_diag *diag)
 {
     int rc = load(r, diag);
-    if (!rc && view->needs_operations && !sonde_query_has_operations(&r->q))
+    if (!rc && sonde_view_lacks_operations(view, &r->q))
         return sonde_query_empty(&r->q, r->word, diag);
     if (!rc)
         rc = print(view, r, diag);

@@ -36,7 +36,7 @@ const KINDS: Record<string, [string, string]> = {
   busy: ["#0072b2", "#3d9ddb"], copy: ["#cc79a7", "#d68fb8"], set: ["#e3b7d0", "#8d5f7a"], order: ["#94a3a3", "#6b7a7a"],
   host_code: ["#e69f00", "#e69f00"], api_calls: ["#d55e00", "#d9651a"], waits: ["#f0e442", "#e8dd5a"], compiles: ["#009e73", "#1aae85"],
   memory: ["#56b4e9", "#7cc4ee"], launch: ["#bfa58e", "#8a7460"], gap: ["#dccdbf", "#5f5248"], start_up: ["#b8a9cc", "#75658c"],
-  off_cpu: ["#9a9aa4", "#6c6c76"], paused: ["#c6c6cc", "#505058"], no_thread: ["#ececf0", "#3a3a44"], unknown: ["#d8d8dc", "#3e3e46"],
+  off_cpu: ["#9a9aa4", "#6c6c76"], message: ["#7a5ea8", "#a48bd0"], paused: ["#c6c6cc", "#505058"], no_thread: ["#ececf0", "#3a3a44"], unknown: ["#d8d8dc", "#3e3e46"],
 };
 export const KIND_NAMES = Object.keys(KINDS);
 

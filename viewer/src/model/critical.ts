@@ -22,6 +22,17 @@ export interface PathThing {
   behind_inferred_ns: number;
   half_ns: number;
   saving_ns: number | null;
+  most_rank: number | null;
+  most_ns: number | null;
+}
+
+/** How much of the path through all ranks lies in a process. */
+export interface PathStay {
+  process: string;
+  rank: number | null;
+  ns: number;
+  count: number;
+  composition: Record<string, number>;
 }
 
 export interface PathPlace {
@@ -35,7 +46,8 @@ export interface PathPlace {
 }
 
 export interface CriticalPath {
-  process: string;
+  /** null: the path through all ranks. */
+  process: string | null;
   length_ns: number;
   begin_ns: number;
   end_ns: number;
@@ -48,6 +60,7 @@ export interface CriticalPath {
   composition: Record<string, { ns: number; steps: number }>;
   things: PathThing[];
   contexts: PathPlace[];
+  stays: PathStay[];
   rank: number | null;
 }
 
@@ -74,7 +87,7 @@ export function categoryMeaning(view: View | undefined, category: string): strin
 
 const WORDS: Record<string, string> = {
   host: "host code", off_cpu: "off the CPU", api: "API calls", launch: "launch delay", gap: "gap between operations", kernel: "kernels",
-  copy: "copies", set: "fills", order: "markers and barriers", unknown: "unknown", start_up: "start-up", paused: "recording off",
+  copy: "copies", set: "fills", order: "markers and barriers", unknown: "unknown", start_up: "start-up", paused: "recording off", message: "MPI",
 };
 
 /** "host code". */
@@ -99,6 +112,17 @@ export function savingOf(path: CriticalPath, thing: PathThing): Saving {
     inferred: thing.saving_ns !== null && thing.saving_ns > 0 && thing.behind_inferred_ns * 2 > thing.ns,
     length_ns: path.length_ns - saved,
   };
+}
+
+/** What names a path in the address. */
+export function pathKey(path: CriticalPath): string {
+  return path.process ?? "all";
+}
+
+/** "rank 3, node-17". */
+export function pathName(path: { process: string | null; rank: number | null }): string {
+  if (path.process === null) return "all ranks";
+  return path.rank === null ? path.process : `rank ${path.rank}, ${path.process}`;
 }
 
 /** What names one activity of a path in the address: a category and a name. */

@@ -1,4 +1,4 @@
-/* path.ts - the critical path step by step (the request `path`): where an activity is on it, and what each part of the time is made of. */
+/* path.ts - a critical path step by step (the request `path`), of a process or through all ranks: where an activity is on it, and what each part of the time is made of. */
 import { toNumbers, type Columns } from "./columns.js";
 import type { PathThing } from "./critical.js";
 
@@ -23,11 +23,13 @@ export interface Steps {
   node: ArrayLike<number>;
   label: ArrayLike<number>;
   category: ArrayLike<number>;
+  /** Whose lane it is. */
+  process: ArrayLike<number>;
 }
 
 export function stepsOf({ header, columns }: Columns<PathHeader>): Steps {
   const begin = toNumbers(columns.begin_ns!), end = toNumbers(columns.end_ns!);
-  return { header, count: begin.length, begin, end, lane: toNumbers(columns.lane!), node: toNumbers(columns.node!), label: toNumbers(columns.label!), category: toNumbers(columns.category!) };
+  return { header, count: begin.length, begin, end, lane: toNumbers(columns.lane!), node: toNumbers(columns.node!), label: toNumbers(columns.label!), category: toNumbers(columns.category!), process: toNumbers(columns.process!) };
 }
 
 /** Which steps are of an activity: of its category, and of its name where it has one. Names of kernels are without "void ". */
@@ -83,6 +85,7 @@ export function stepAt(steps: Steps, time: number): number {
 
 /** What is drawn of the path: where it is from when to when. */
 export interface Mark {
+  process: number;
   lane: number;
   from: number;
   to: number;
@@ -97,15 +100,15 @@ export function marksOf(steps: Steps, window: { from: number; to: number }, widt
   for (let i = stepAfter(steps, window.from); i < steps.count && steps.begin[i]! < window.to;) {
     const begin = steps.begin[i]!;
     if (steps.end[i]! - begin >= pixel) {
-      marks.push({ lane: steps.lane[i]!, from: begin, to: steps.end[i]! });
+      marks.push({ process: steps.process[i]!, lane: steps.lane[i]!, from: begin, to: steps.end[i]! });
       i++;
       continue;
     }
     const column = window.from + (Math.floor((begin - window.from) / pixel) + 1) * pixel;
     const last = Math.max(stepAfter(steps, column), i + 1); /* the one that reaches over the pixel's end, or begins there */
-    const lanes = new Set<number>(), apart = Math.max((last - i) / LOOKED_AT, 1);
-    for (let k = i; k < last; k = Math.floor(k + apart)) lanes.add(steps.lane[k]!);
-    for (const lane of lanes) marks.push({ lane, from: begin, to: steps.end[last - 1]! });
+    const lanes = new Map<string, number>(), apart = Math.max((last - i) / LOOKED_AT, 1);
+    for (let k = i; k < last; k = Math.floor(k + apart)) lanes.set(`${steps.process[k]!}.${steps.lane[k]!}`, k);
+    for (const k of lanes.values()) marks.push({ process: steps.process[k]!, lane: steps.lane[k]!, from: begin, to: steps.end[last - 1]! });
     i = last;
   }
   return marks;

@@ -205,6 +205,12 @@ struct sonde__cp_cause sonde__cp_call_cause(const struct sonde__cp_graph *g, uin
                     best = one;
                 continue;
             }
+            if (g->call_waits[i].what == CP_MEETING) {
+                const uint64_t until = g->call_waits[i].until;
+                if (until > call->enter && until <= at && (best.kind == CP_NOTHING || until > best.time))
+                    best = (struct sonde__cp_cause){CP_ELSEWHERE, g->call_waits[i].id, until, false};
+                continue;
+            }
             offer_wait(g, &g->call_waits[i], at, &one);
             /* Its own operation, without length, must not lead back here. */
             bool earlier = one.kind && (g->ops[one.id].start < at ||

@@ -6,14 +6,18 @@
 
 void sonde__cp_book_fini(struct sonde__cp_book *b)
 {
-    sonde_map_fini(&b->things);
     sonde_map_fini(&b->by_node);
     sonde_map_fini(&b->between);
-    sonde_map_fini(&b->places);
     sonde__pools_fini(&b->pools);
     sonde_vector_fini(&b->pieces);
     sonde_vector_fini(&b->found);
     free(b->share_things);
+}
+
+void sonde__cp_result_fini(struct sonde__cp_result *r)
+{
+    sonde_map_fini(&r->things);
+    sonde_map_fini(&r->places);
 }
 
 enum sonde_path_category sonde__cp_category(unsigned kind)
@@ -52,11 +56,12 @@ static struct sonde_path_thing describe(const struct sonde__cp_book *b, uint32_t
         thing.name = tree(b, node)->name;
         return thing;
     }
-    if (category != SONDE_PATH_API && (category < SONDE_PATH_KERNEL || category > SONDE_PATH_ORDER))
+    const bool call = category == SONDE_PATH_API || category == SONDE_PATH_MESSAGE;
+    if (!call && (category < SONDE_PATH_KERNEL || category > SONDE_PATH_ORDER))
         return thing;
-    thing.node = sonde_profile_locate(b->profile, b->path->process, node);
+    thing.node = sonde_profile_locate(b->profile, b->process, node);
     thing.name = tree(b, thing.node)->name;
-    thing.op = category == SONDE_PATH_API ? 0 : tree(b, thing.node)->op;
+    thing.op = call ? 0 : tree(b, thing.node)->op;
     return thing;
 }
 
@@ -70,13 +75,13 @@ static uint32_t intern(struct sonde__cp_book *b, const struct sonde_path_thing *
 {
     uint64_t hash = sonde_hash_mix((uint64_t)thing->category << 16 | thing->op, (uintptr_t)thing->name), at;
     hash = sonde_hash_mix(hash, (uintptr_t)thing->file);
-    for (; sonde_map_get(&b->things, hash, &at); hash++)
-        if (same(&b->path->things.items[at], thing))
+    for (; sonde_map_get(&b->out->things, hash, &at); hash++)
+        if (same(&b->out->path->things.items[at], thing))
             return (uint32_t)at;
-    at = b->path->things.count;
-    if (sonde_vector_push(&b->path->things, *thing) || sonde_map_put(&b->things, hash, at))
-        b->rc = SONDE_ENOMEM;
-    return b->rc ? 0 : (uint32_t)at;
+    at = b->out->path->things.count;
+    if (sonde_vector_push(&b->out->path->things, *thing) || sonde_map_put(&b->out->things, hash, at))
+        b->out->rc = SONDE_ENOMEM;
+    return b->out->rc ? 0 : (uint32_t)at;
 }
 
 uint32_t sonde__cp_thing(struct sonde__cp_book *b, uint32_t category, uint32_t node)
@@ -87,8 +92,8 @@ uint32_t sonde__cp_thing(struct sonde__cp_book *b, uint32_t category, uint32_t n
         return (uint32_t)at;
     const struct sonde_path_thing thing = describe(b, category, node);
     at = intern(b, &thing);
-    if (!b->rc && sonde_map_put(&b->by_node, key, at))
-        b->rc = SONDE_ENOMEM;
+    if (!b->out->rc && sonde_map_put(&b->by_node, key, at))
+        b->out->rc = SONDE_ENOMEM;
     return (uint32_t)at;
 }
 

@@ -39,11 +39,21 @@ struct around {
     uint64_t ns;
 };
 
+/* Of one process. */
+struct walked {
+    struct pooled { uint64_t ns, count, behind_ns; } *pooled; /* [pool]: host code that is divided at the end */
+    SONDE_VECTOR(struct around) around; /* host code around samples */
+    struct sonde_map by_around; /* pool << 32 | node -> index */
+};
+
 struct walk {
-    struct sonde__cp_book book;
-    const struct sonde__cp_graph *g;
+    struct sonde__cp_run *run;
     struct sonde_path *path;
+    struct walked *walked; /* [process of the run] */
     bool segments;
+    uint32_t in;           /* process of the run: */
+    struct sonde__cp_book *book;
+    const struct sonde__cp_graph *g;
     enum {
         AT_OP,
         AT_THREAD,
@@ -54,10 +64,21 @@ struct walk {
     uint32_t lane;         /* of what is being emitted */
     uint32_t delayed;      /* thing of the operation that was come from, plus one: delays before it are its */
     bool behind;           /* a step that is inferred leads from here on to the end */
-    struct pooled { uint64_t ns, count, behind_ns; } *pooled; /* [pool]: host code that is divided at the end */
-    SONDE_VECTOR(struct around) around; /* host code around samples */
-    struct sonde_map by_around; /* pool << 32 | node -> index */
+    struct sonde_map by_process; /* thing << 32 | process of the run -> ns; of a job */
 };
+
+/* The path is in that process of the run now. */
+static void go_to(struct walk *w, uint32_t in)
+{
+    w->in = in;
+    w->book = &w->run->list[in].book;
+    w->g = &w->run->list[in].g;
+}
+
+static bool is_job(const struct walk *w)
+{
+    return w->run->count > 1;
+}
 
 /* ---- what is on the path ------------------------------------------------------------ */
 
@@ -65,12 +86,12 @@ struct walk {
  * interpreter a sample was would be another place for each, of which nobody sees more than that frame. */
 static uint32_t place_of(const struct walk *w, uint32_t category, uint32_t node)
 {
-    return sonde__cp_of_host(category) && node ? sonde_profile_place(w->book.profile, node) : node;
+    return sonde__cp_of_host(category) && node ? sonde_profile_place(w->book->profile, node) : node;
 }
 
 static int find_place(struct walk *w, uint32_t category, uint32_t node, uint64_t *at)
 {
-    struct sonde_map *places = &w->book.places;
+    struct sonde_map *places = &w->run->out.places;
     const uint32_t place = place_of(w, category, node);
     const uint64_t key = (uint64_t)place << 4 | category;
     int rc = 0;
@@ -85,8 +106,8 @@ static int find_place(struct walk *w, uint32_t category, uint32_t node, uint64_t
 static struct sonde_path_place *add_place(struct walk *w, uint32_t category, uint32_t node, uint64_t ns, uint64_t count)
 {
     uint64_t at;
-    if (!sonde_map_get(&w->book.places, (uint64_t)node << 4 | category, &at) && find_place(w, category, node, &at)) {
-        w->book.rc = SONDE_ENOMEM;
+    if (!sonde_map_get(&w->run->out.places, (uint64_t)node << 4 | category, &at) && find_place(w, category, node, &at)) {
+        w->run->out.rc = SONDE_ENOMEM;
         return NULL;
     }
     w->path->places.items[at].ns += ns;
@@ -94,14 +115,48 @@ static struct sonde_path_place *add_place(struct walk *w, uint32_t category, uin
     return &w->path->places.items[at];
 }
 
+/* Which process of a job has most of a thing. */
+static void note_process(struct walk *w, uint32_t at, uint64_t ns)
+{
+    struct sonde_path_thing *thing = &w->path->things.items[at];
+    const uint64_t key = (uint64_t)at << 32 | w->in;
+    uint64_t sum = 0;
+    sonde_map_get(&w->by_process, key, &sum);
+    sum += ns;
+    if (sum >= thing->most_ns) {
+        thing->most_ns = sum;
+        thing->most_process = w->book->process;
+    }
+    if (sonde_map_put(&w->by_process, key, sum))
+        w->run->out.rc = SONDE_ENOMEM;
+}
+
 static struct sonde_path_thing *add_thing(struct walk *w, uint32_t category, uint32_t node, uint64_t ns, uint64_t count)
 {
-    const uint32_t at = sonde__cp_thing(&w->book, category, node);
-    if (w->book.rc)
+    const uint32_t at = sonde__cp_thing(w->book, category, node);
+    if (!w->run->out.rc && is_job(w))
+        note_process(w, at, ns);
+    if (w->run->out.rc)
         return NULL;
     w->path->things.items[at].ns += ns;
     w->path->things.items[at].count += count;
     return &w->path->things.items[at];
+}
+
+static void add_part(struct walk *w, uint32_t category, uint64_t ns)
+{
+    w->path->parts[category].ns += ns;
+    w->path->parts[category].count++;
+    if (!is_job(w))
+        return;
+    w->path->stays.items[w->in].ns += ns;
+    w->path->stays.items[w->in].parts_ns[category] += ns;
+}
+
+static void add_segment(struct walk *w, uint32_t category, uint64_t from, uint32_t node)
+{
+    if (w->segments && sonde_vector_push(&w->path->segments, (struct sonde_path_segment){from, w->at, w->lane, node, category, w->book->process}))
+        w->run->out.rc = SONDE_ENOMEM;
 }
 
 /* One step: from w->at down to `from`, but not beyond the path's beginning, before which a thread may have slept.
@@ -113,19 +168,17 @@ static void emit_known(struct walk *w, uint32_t category, uint64_t from, uint32_
         return;
     const uint64_t ns = w->at - from;
     struct sonde_path_thing *thing = add_thing(w, category, node, ns, 1);
-    const uint32_t tree = sonde__cp_of_host(category) ? node : sonde_profile_locate(w->book.profile, w->path->process, node);
+    const uint32_t tree = sonde__cp_of_host(category) ? node : sonde_profile_locate(w->book->profile, w->book->process, node);
     struct sonde_path_place *place = thing ? add_place(w, category, tree, ns, 1) : NULL;
     if (!place)
         return;
-    w->path->parts[category].ns += ns;
-    w->path->parts[category].count++;
+    add_part(w, category, ns);
     thing->behind_ns += w->behind ? ns : 0;
     thing->inferred_ns += inferred ? ns : 0;
     place->inferred_ns += inferred && tree ? ns : 0;
     if (w->delayed && (category == SONDE_PATH_LAUNCH || category == SONDE_PATH_GAP))
         w->path->things.items[w->delayed - 1].delay_ns += ns;
-    if (w->segments && sonde_vector_push(&w->path->segments, (struct sonde_path_segment){from, w->at, w->lane, tree, category}))
-        w->book.rc = SONDE_ENOMEM;
+    add_segment(w, category, from, tree);
     w->at = from;
 }
 
@@ -142,7 +195,7 @@ static void step_op(struct walk *w)
     const struct sonde__cp_cause cause = sonde__cp_op_cause(w->g, w->id);
     const uint32_t category = sonde__cp_category(op->kind);
     w->lane = w->g->lanes[op->lane].lane;
-    w->delayed = sonde__cp_thing(&w->book, category, op->node) + 1;
+    w->delayed = sonde__cp_thing(w->book, category, op->node) + 1;
     emit(w, category, op->start < w->at ? op->start : w->at, op->node);
     if (cause.kind == CP_OPERATION) {
         emit(w, SONDE_PATH_GAP, cause.time < w->at ? cause.time : w->at, op->node);
@@ -160,13 +213,26 @@ static void step_op(struct walk *w)
     w->id = w->g->main - 1;
 }
 
+/* Over to the process that came last to a meeting, now. */
+static void go_elsewhere(struct walk *w, uint32_t meeting)
+{
+    const struct sonde_message_point *last = &w->run->needs.points.items[w->run->needs.meetings.items[meeting].last];
+    w->path->messages++;
+    go_to(w, last->process);
+    w->path->stays.items[w->in].count++;
+    w->where = AT_THREAD;
+    w->id = last->lane;
+}
+
 /* Within a call, entered before w->at. */
 static void step_call(struct walk *w, uint32_t index)
 {
     const struct sonde__cp_call *call = &w->g->calls[index];
     const struct sonde__cp_cause cause = sonde__cp_call_cause(w->g, index, w->at);
-    emit(w, SONDE_PATH_API, cause.kind ? cause.time : call->enter, call->node);
-    if (cause.kind) {
+    emit(w, sonde__cp_call_category(call), cause.kind ? cause.time : call->enter, call->node);
+    if (cause.kind == CP_ELSEWHERE) {
+        go_elsewhere(w, cause.id);
+    } else if (cause.kind) {
         w->where = cause.kind == CP_CALL ? AT_THREAD : AT_OP;
         w->id = cause.kind == CP_CALL ? w->g->calls[cause.id].thread : cause.id;
         w->behind |= cause.inferred;
@@ -179,31 +245,30 @@ static void step_call(struct walk *w, uint32_t index)
 static void emit_pooled(struct walk *w, const struct sonde__cp_span *span)
 {
     const uint64_t from = span->from < w->g->begin ? w->g->begin : span->from, ns = from < w->at ? w->at - from : 0;
-    struct pooled *pooled = &w->pooled[span->pool - 1];
+    struct pooled *pooled = &w->walked[w->in].pooled[span->pool - 1];
     if (!ns)
         return;
     pooled->ns += ns;
     pooled->count++;
     pooled->behind_ns += w->behind ? ns : 0;
-    w->path->parts[SONDE_PATH_HOST].ns += ns;
-    w->path->parts[SONDE_PATH_HOST].count++;
-    if (w->segments && sonde_vector_push(&w->path->segments, (struct sonde_path_segment){from, w->at, w->lane, span->node, SONDE_PATH_HOST}))
-        w->book.rc = SONDE_ENOMEM;
+    add_part(w, SONDE_PATH_HOST, ns);
+    add_segment(w, SONDE_PATH_HOST, from, span->node);
     w->at = from;
 }
 
 static void keep_around(struct walk *w, uint32_t pool, uint32_t node, uint64_t ns)
 {
+    struct walked *walked = &w->walked[w->in];
     const uint64_t key = (uint64_t)pool << 32 | node;
     uint64_t at;
-    if (!sonde_map_get(&w->by_around, key, &at)) {
-        at = w->around.count;
-        if (sonde_vector_push(&w->around, (struct around){pool, node, 0}) || sonde_map_put(&w->by_around, key, at)) {
-            w->book.rc = SONDE_ENOMEM;
+    if (!sonde_map_get(&walked->by_around, key, &at)) {
+        at = walked->around.count;
+        if (sonde_vector_push(&walked->around, (struct around){pool, node, 0}) || sonde_map_put(&walked->by_around, key, at)) {
+            w->run->out.rc = SONDE_ENOMEM;
             return;
         }
     }
-    w->around.items[at].ns += ns;
+    walked->around.items[at].ns += ns;
 }
 
 static void emit_host(void *user, const struct sonde__cp_span *span)
@@ -240,9 +305,9 @@ static const struct sonde__cp_sleep *last_sleep(const struct walk *w, uint64_t f
 static void emit_sleep(struct walk *w, const struct sonde__cp_sleep *sleep, uint64_t from, link before)
 {
     if (sleep && sleep->node)
-        emit_known(w, SONDE_PATH_OFF, from, sonde_profile_locate(w->book.profile, w->path->process, sleep->node), false);
+        emit_known(w, SONDE_PATH_OFF, from, sonde_profile_locate(w->book->profile, w->book->process, sleep->node), false);
     else
-        emit_known(w, SONDE_PATH_OFF, from, sonde__cp_between(&w->book, w->id, before, w->at), true);
+        emit_known(w, SONDE_PATH_OFF, from, sonde__cp_between(w->book, w->id, before, w->at), true);
 }
 
 /* Host code after the call `before` (0: from the thread's beginning) until w->at. */
@@ -255,7 +320,7 @@ static void step_host(struct walk *w, link before)
     const uint64_t to = !sleep ? from : (sleep->in < w->at ? sleep->in : w->at);
     const uint64_t at = w->at;
     if (to < w->at)
-        sonde__cp_host_spans(&w->book, w->id, before, to, w->at, emit_host, w);
+        sonde__cp_host_spans(w->book, w->id, before, to, w->at, emit_host, w);
     if (op && (!sleep || sleep->out <= from)) {
         emit_sleep(w, sleep, from, before);
         w->where = AT_OP;
@@ -299,6 +364,10 @@ static void step_thread(struct walk *w)
 /* The activity that ended last: a call, or an operation that nobody waited for. */
 static void find_end(struct walk *w)
 {
+    uint32_t last = 0;
+    for (uint32_t i = 1; i < w->run->count; i++)
+        last = w->run->list[i].g.end > w->run->list[last].g.end ? i : last;
+    go_to(w, last);
     const struct sonde__cp_graph *g = w->g;
     w->where = AT_BEGIN;
     w->at = g->end;
@@ -319,9 +388,16 @@ static int walk(struct walk *w)
 {
     /* Each step goes back in time or over to what began earlier; a measurement
      * that makes it turn in circles all the same must not hang the report. */
-    uint64_t most = 8ull * w->g->op_count + 8ull * w->g->call_count + 4ull * w->g->sleep_count + 1000;
+    uint64_t most = 1000;
+    for (uint32_t i = 0; i < w->run->count; i++) {
+        const struct sonde__cp_graph *g = &w->run->list[i].g;
+        most += 8ull * g->op_count + 8ull * g->call_count + 4ull * g->sleep_count;
+    }
     find_end(w);
-    while (w->where != AT_BEGIN && w->at > w->g->begin && most-- && !w->book.rc) {
+    w->path->end_ns = w->at;
+    if (is_job(w))
+        w->path->stays.items[w->in].count++;
+    while (w->where != AT_BEGIN && w->at > w->g->begin && most-- && !w->run->out.rc) {
         if (w->where == AT_OP)
             step_op(w);
         else
@@ -329,7 +405,9 @@ static int walk(struct walk *w)
     }
     w->lane = 0;
     emit(w, SONDE_PATH_UNKNOWN, w->g->begin, 0);
-    return w->book.rc;
+    w->path->begin_ns = w->g->begin;
+    w->path->process = w->book->process;
+    return w->run->out.rc;
 }
 
 /* ---- host code by its samples --------------------------------------------------------------- */
@@ -345,8 +423,8 @@ static void divide_pool(struct walk *w, const struct sonde__pool *pool, const st
 {
     uint64_t ns = 0, count = 0, behind_ns = 0;
     double part = 0;
-    for (uint32_t i = pool->first; i < pool->first + pool->count && !w->book.rc; i++) {
-        const struct sonde__pool_share *share = &w->book.pools.shares.items[i];
+    for (uint32_t i = pool->first; i < pool->first + pool->count && !w->run->out.rc; i++) {
+        const struct sonde__pool_share *share = &w->book->pools.shares.items[i];
         part = i + 1 == pool->first + pool->count ? 1 : part + share->part;
         const uint64_t to_ns = first_of(whole->ns, part), to_count = first_of(whole->count, part);
         const uint64_t to_behind = first_of(whole->behind_ns, part);
@@ -373,22 +451,33 @@ static int by_pool(const void *left, const void *right)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* What of the path rests on which samples. */
-static int estimate_host(struct walk *w, struct sonde_estimate *out)
+/* What of the path rests on which samples of the process. */
+static int estimate_process(struct walk *w, struct sonde_estimate *out)
 {
-    const struct sonde__pools *pools = &w->book.pools;
-    const uint32_t rate = w->g->process->header.cpu_rate_hz;
+    const struct sonde__pools *pools = &w->book->pools;
+    const struct walked *walked = &w->walked[w->in];
+    const uint32_t rate = w->g->process->header.cpu_rate_hz, first = (uint32_t)out->pools.count;
     const double period_ns = rate ? 1e9 / rate : 0;
     int rc = sonde_vector_push(&out->pools, (struct sonde_estimate_pool){.period_ns = period_ns});
     for (size_t i = 0; i < pools->pools.count && !rc; i++) {
         const struct sonde__pool *pool = &pools->pools.items[i];
         rc = sonde_vector_push(&out->pools, (struct sonde_estimate_pool){pool->samples, pool->hits, period_ns});
-        for (uint32_t k = pool->first; k < pool->first + pool->count && w->pooled[i].ns && !rc; k++)
-            rc = add_item(out, (uint32_t)i + 1, pools->shares.items[k].node, 0,
-                          (double)w->pooled[i].ns * pools->shares.items[k].part);
+        for (uint32_t k = pool->first; k < pool->first + pool->count && walked->pooled[i].ns && !rc; k++)
+            rc = add_item(out, first + (uint32_t)i + 1, pools->shares.items[k].node, 0,
+                          (double)walked->pooled[i].ns * pools->shares.items[k].part);
     }
-    for (size_t i = 0; i < w->around.count && !rc; i++)
-        rc = add_item(out, w->around.items[i].pool, w->around.items[i].node, (double)w->around.items[i].ns, 0);
+    for (size_t i = 0; i < walked->around.count && !rc; i++)
+        rc = add_item(out, first + walked->around.items[i].pool, walked->around.items[i].node, (double)walked->around.items[i].ns, 0);
+    return rc;
+}
+
+static int estimate_host(struct walk *w, struct sonde_estimate *out)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < w->run->count && !rc; i++) {
+        go_to(w, i);
+        rc = estimate_process(w, out);
+    }
     if (out->items.count)
         qsort(out->items.items, out->items.count, sizeof *out->items.items, by_pool);
     return rc;
@@ -397,7 +486,7 @@ static int estimate_host(struct walk *w, struct sonde_estimate *out)
 /* Standard errors of things and places. */
 static int find_errors(struct walk *w)
 {
-    const size_t nodes = w->book.profile->nodes.count;
+    const size_t nodes = w->book->profile->nodes.count;
     struct sonde_estimate estimate = {0};
     uint32_t *things = malloc((nodes + 1) * sizeof *things), *places = malloc((nodes + 1) * sizeof *places);
     double *thing_errors = NULL, *place_errors = NULL;
@@ -407,10 +496,10 @@ static int find_errors(struct walk *w)
         things[i] = places[i] = UINT32_MAX;
     for (size_t i = 0; i < estimate.items.count && !rc; i++) {
         const uint32_t node = estimate.items.items[i].node;
-        things[node] = sonde__cp_thing(&w->book, SONDE_PATH_HOST, node);
-        if (sonde_map_get(&w->book.places, (uint64_t)node << 4 | SONDE_PATH_HOST, &at))
+        things[node] = sonde__cp_thing(w->book, SONDE_PATH_HOST, node);
+        if (sonde_map_get(&w->run->out.places, (uint64_t)node << 4 | SONDE_PATH_HOST, &at))
             places[node] = (uint32_t)at;
-        rc = w->book.rc;
+        rc = w->run->out.rc;
     }
     if (!rc) {
         thing_errors = sonde_estimate_errors(&estimate, things, NULL, w->path->things.count);
@@ -431,10 +520,14 @@ static int find_errors(struct walk *w)
 
 static int divide_host(struct walk *w)
 {
-    for (size_t i = 0; i < w->book.pools.pools.count && !w->book.rc; i++)
-        if (w->pooled[i].ns)
-            divide_pool(w, &w->book.pools.pools.items[i], &w->pooled[i]);
-    return w->book.rc ? w->book.rc : find_errors(w);
+    for (uint32_t p = 0; p < w->run->count; p++) {
+        const struct pooled *pooled = w->walked[p].pooled;
+        go_to(w, p);
+        for (size_t i = 0; i < w->book->pools.pools.count && !w->run->out.rc; i++)
+            if (pooled[i].ns)
+                divide_pool(w, &w->book->pools.pools.items[i], &pooled[i]);
+    }
+    return w->run->out.rc ? w->run->out.rc : find_errors(w);
 }
 
 /* ---- results ------------------------------------------------------------------------------ */
@@ -455,6 +548,14 @@ static int places_by_ns(const void *left, const void *right)
     if (a->ns != b->ns)
         return a->ns < b->ns ? 1 : -1;
     return a->node != b->node ? (a->node < b->node ? -1 : 1) : (a->category < b->category ? -1 : a->category > b->category);
+}
+
+static int stays_by_ns(const void *left, const void *right)
+{
+    const struct sonde_path_stay *a = left, *b = right;
+    if (a->ns != b->ns)
+        return a->ns < b->ns ? 1 : -1;
+    return a->process < b->process ? -1 : a->process > b->process;
 }
 
 static bool can_be_faster(const struct sonde_path_thing *thing)
@@ -481,7 +582,7 @@ enum {
 
 static int evaluate(struct walk *w, uint32_t most)
 {
-    if ((uint64_t)w->g->op_count + w->g->call_count > MANY_ROWS && most > FEW_THINGS)
+    if (w->path->operations + w->path->calls > MANY_ROWS && most > FEW_THINGS)
         most = FEW_THINGS;
     const size_t count = w->path->things.count;
     struct heavy *order = malloc((count + 1) * sizeof *order);
@@ -495,16 +596,14 @@ static int evaluate(struct walk *w, uint32_t most)
         if (can_be_faster(&w->path->things.items[order[i].index]))
             chosen[found++] = order[i].index;
     if (!rc && found)
-        rc = sonde__cp_evaluate(&w->book, chosen, found);
+        rc = sonde__cp_evaluate(w->run, chosen, found);
     free(order);
     free(chosen);
     return rc;
 }
 
-static void sum_up(struct walk *w)
+static void sum_up(struct sonde_path *path)
 {
-    struct sonde_path *path = w->path;
-    const struct sonde_process *p = w->g->process;
     size_t kept = 0;
     for (size_t i = 0; i < path->things.count; i++) /* those of the evaluation alone are not on the path */
         if (path->things.items[i].count || path->things.items[i].ns)
@@ -514,48 +613,111 @@ static void sum_up(struct walk *w)
         qsort(path->things.items, kept, sizeof *path->things.items, things_by_ns);
     if (path->places.count)
         qsort(path->places.items, path->places.count, sizeof *path->places.items, places_by_ns);
-    path->tail_ns = p->header.stop_ns > path->end_ns ? p->header.stop_ns - path->end_ns : 0;
-    path->dropped = p->header.ledger.call_rows_dropped || p->header.cpu.wait_rows_dropped;
-    for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
-        path->dropped |= p->header.ledger.dropped[cause] > 0;
+    kept = 0;
+    for (size_t i = 0; i < path->stays.count; i++)
+        if (path->stays.items[i].count)
+            path->stays.items[kept++] = path->stays.items[i];
+    path->stays.count = kept;
+    if (kept)
+        qsort(path->stays.items, kept, sizeof *path->stays.items, stays_by_ns);
 }
 
-static int compute(const struct sonde_measurement *m, const struct sonde_profile *profile, uint32_t process,
-                   const struct sonde_critical_options *options, struct sonde_progress *progress, struct sonde_path *path)
+/* What was looked at, and how complete it is. */
+static int describe(const struct sonde__cp_run *run, struct sonde_path *path)
 {
-    struct sonde__cp_graph g = {0};
-    struct walk w = {.book = {.profile = profile, .g = &g, .path = path}, .g = &g, .path = path, .segments = options->segments};
-    struct sonde_recorded recorded = {0};
-    path->process = process;
-    int rc = sonde_recorded_compute(m, &m->processes[process], &recorded);
-    if (!rc)
-        rc = sonde__cp_load(&m->processes[process], &recorded, options->max_rows ? options->max_rows : SONDE_CRITICAL_ROWS,
-                            progress, &g);
-    path->begin_ns = g.begin;
-    path->end_ns = g.end;
-    path->operations = g.op_count;
-    path->calls = g.call_count;
-    path->no_times = g.no_times;
-    path->limited = g.from > 0;
-    if (!rc)
-        rc = sonde__cp_make_pools(&w.book);
-    if (!rc && !(w.pooled = calloc(w.book.pools.pools.count + 1, sizeof *w.pooled)))
-        rc = SONDE_ENOMEM;
-    if (!rc)
-        rc = walk(&w);
-    if (!rc)
-        rc = divide_host(&w);
+    uint64_t end_ns = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < run->count && !rc; i++) {
+        const struct sonde__cp_graph *g = &run->list[i].g;
+        const struct sonde_live_header *h = &g->process->header;
+        path->operations += g->op_count;
+        path->calls += g->call_count;
+        path->no_times += g->no_times;
+        path->limited |= g->from > 0;
+        path->dropped |= h->ledger.call_rows_dropped || h->cpu.wait_rows_dropped || h->message_rows_dropped;
+        for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
+            path->dropped |= h->ledger.dropped[cause] > 0;
+        if (g->end >= end_ns) {
+            end_ns = g->end;
+            path->tail_ns = h->stop_ns > end_ns ? h->stop_ns - end_ns : 0;
+        }
+        if (run->count > 1)
+            rc = sonde_vector_push(&path->stays, (struct sonde_path_stay){.process = run->list[i].book.process});
+    }
+    return rc;
+}
+
+static int begin_walk(struct walk *w)
+{
+    w->walked = calloc(w->run->count, sizeof *w->walked);
+    for (uint32_t i = 0; i < w->run->count && w->walked; i++) {
+        w->walked[i].pooled = calloc(w->run->list[i].book.pools.pools.count + 1, sizeof *w->walked[i].pooled);
+        if (!w->walked[i].pooled)
+            return SONDE_ENOMEM;
+    }
+    return w->walked ? 0 : SONDE_ENOMEM;
+}
+
+static void end_walk(struct walk *w)
+{
+    for (uint32_t i = 0; i < w->run->count && w->walked; i++) {
+        free(w->walked[i].pooled);
+        sonde_vector_fini(&w->walked[i].around);
+        sonde_map_fini(&w->walked[i].by_around);
+    }
+    free(w->walked);
+    sonde_map_fini(&w->by_process);
+}
+
+static int compute(struct sonde__cp_run *run, const struct sonde_critical_options *options)
+{
+    struct sonde_path *path = run->out.path;
+    struct walk w = {.run = run, .path = path, .segments = options->segments};
+    int rc = begin_walk(&w);
+    rc = rc ? rc : describe(run, path);
+    rc = rc ? rc : walk(&w);
+    rc = rc ? rc : divide_host(&w);
     if (!rc && options->evaluate)
         rc = evaluate(&w, options->evaluate);
     if (!rc)
-        sum_up(&w);
-    sonde__cp_book_fini(&w.book);
-    sonde_vector_fini(&w.around);
-    sonde_map_fini(&w.by_around);
-    free(w.pooled);
-    sonde__cp_fini(&g);
-    sonde_recorded_fini(&recorded);
+        sum_up(path);
+    end_walk(&w);
     return rc;
+}
+
+/* ---- processes and the job ---------------------------------------------------------------- */
+
+static int open_process(const struct sonde_measurement *m, const struct sonde_profile *profile, uint32_t process, uint64_t max_rows,
+                        struct sonde_progress *progress, struct sonde__cp_run *run)
+{
+    struct sonde__cp_process *p = &run->list[run->count++];
+    p->book = (struct sonde__cp_book){.profile = profile, .g = &p->g, .process = process, .out = &run->out};
+    int rc = sonde_recorded_compute(m, &m->processes[process], &p->recorded);
+    rc = rc ? rc : sonde__cp_load(&m->processes[process], &p->recorded, max_rows, progress, &p->g);
+    return rc ? rc : sonde__cp_make_pools(&p->book);
+}
+
+int sonde__cp_open(const struct sonde_measurement *m, const struct sonde_profile *profile, const uint32_t *processes, uint32_t count,
+                   uint64_t max_rows, struct sonde_progress *progress, struct sonde__cp_run *run)
+{
+    const uint64_t rows = (max_rows ? max_rows : SONDE_CRITICAL_ROWS) / count;
+    int rc = 0;
+    run->list = calloc(count, sizeof *run->list);
+    for (uint32_t i = 0; i < count && run->list && !rc; i++)
+        rc = open_process(m, profile, processes[i], rows ? rows : 1, progress, run);
+    return run->list ? rc : SONDE_ENOMEM;
+}
+
+void sonde__cp_close(struct sonde__cp_run *run)
+{
+    for (uint32_t i = 0; i < run->count; i++) {
+        sonde__cp_book_fini(&run->list[i].book);
+        sonde__cp_fini(&run->list[i].g);
+        sonde_recorded_fini(&run->list[i].recorded);
+    }
+    free(run->list);
+    sonde_message_needs_fini(&run->needs);
+    sonde__cp_result_fini(&run->out);
 }
 
 static int longest(const void *left, const void *right)
@@ -565,29 +727,57 @@ static int longest(const void *left, const void *right)
     return x < y ? 1 : (x > y ? -1 : (a->process < b->process ? -1 : 1));
 }
 
+/* The path through the ranks of a job, where these sent each other messages. */
+static int compute_job(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde_critical_options *options,
+                       struct sonde_progress *progress, struct sonde_critical *out)
+{
+    struct sonde__cp_run run = {.out.path = &out->job};
+    int rc = sonde__cp_open_job(m, profile, options->max_rows, progress, &run);
+    out->has_job = !rc && run.count > 1;
+    if (out->has_job)
+        rc = compute(&run, options);
+    sonde__cp_close(&run);
+    return rc;
+}
+
+static bool has_trace(const struct sonde_process *p)
+{
+    return sonde_trace_extent(p, SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_MESSAGES).rows > 0;
+}
+
 int sonde_critical_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
                            const struct sonde_critical_options *options, struct sonde_progress *progress,
                            struct sonde_critical *out)
 {
     int rc = 0;
     for (uint32_t i = 0; i < m->process_count && !rc; i++) {
-        if ((options->alone && i != options->process) || !sonde_trace_extent(&m->processes[i], SONDE_READ_OPS | SONDE_READ_CALLS).rows)
+        if ((options->alone && i != options->process) || !has_trace(&m->processes[i]))
             continue;
         rc = sonde_vector_push(&out->paths, (struct sonde_path){0});
-        if (!rc)
-            rc = compute(m, profile, i, options, progress, &out->paths.items[out->paths.count - 1]);
+        if (rc)
+            break;
+        struct sonde__cp_run run = {.out.path = &out->paths.items[out->paths.count - 1]};
+        rc = sonde__cp_open(m, profile, &i, 1, options->max_rows, progress, &run);
+        rc = rc ? rc : compute(&run, options);
+        sonde__cp_close(&run);
     }
     if (!rc && out->paths.count)
         qsort(out->paths.items, out->paths.count, sizeof *out->paths.items, longest);
-    return rc;
+    return rc || !options->job ? rc : compute_job(m, profile, options, progress, out);
+}
+
+static void free_path(struct sonde_path *path)
+{
+    sonde_vector_fini(&path->things);
+    sonde_vector_fini(&path->places);
+    sonde_vector_fini(&path->segments);
+    sonde_vector_fini(&path->stays);
 }
 
 void sonde_critical_fini(struct sonde_critical *critical)
 {
-    for (size_t i = 0; i < critical->paths.count; i++) {
-        sonde_vector_fini(&critical->paths.items[i].things);
-        sonde_vector_fini(&critical->paths.items[i].places);
-        sonde_vector_fini(&critical->paths.items[i].segments);
-    }
+    for (size_t i = 0; i < critical->paths.count; i++)
+        free_path(&critical->paths.items[i]);
     sonde_vector_fini(&critical->paths);
+    free_path(&critical->job);
 }

@@ -1,4 +1,4 @@
-/* critical.h - the critical path of each process: which activities decided how long it ran.
+/* critical.h - the critical path of each process, and of a job through its ranks: which activities decided how long it ran.
  *
  * The path runs backwards from the last recorded event and goes, at each point,
  * to the activity that finished last of all that had to finish first; it covers
@@ -31,7 +31,8 @@
     X(ORDER, "order", "markers and barriers")                                                        \
     X(UNKNOWN, "unknown", "unknown")           /* no call, no predecessor: rows are missing */       \
     X(START, "start_up", "start-up")           /* host code before the first call of the process */  \
-    X(PAUSED, "paused", "recording off")       /* host code, or calls that nobody recorded */
+    X(PAUSED, "paused", "recording off")       /* host code, or calls that nobody recorded */        \
+    X(MESSAGE, "message", "MPI")               /* in calls of MPI; of a job's path without what they waited for */
 
 /* clang-format off */
 enum sonde_path_category {
@@ -61,6 +62,8 @@ struct sonde_path_thing {
     uint64_t inferred_ns; /* of ns: the routine is that which the stacks around it share */
     uint64_t behind_ns;     /* of ns: from there to the end of the run the path leads over a step that is inferred */
     double error_ns;        /* standard error of ns, where that rests on samples */
+    uint32_t most_process;  /* of a job's path: the process with most of ns, */
+    uint64_t most_ns;       /* and how much that is */
 };
 
 struct sonde_path_place {   /* one calling context (operation's leaf; host code: its innermost frame of the user's) and category */
@@ -76,10 +79,17 @@ struct sonde_path_segment { /* one step, latest first; two that follow touch */
     uint32_t lane;          /* thread or queue; 0 none */
     uint32_t node;          /* tree node; 0 unknown; host code that is pooled: what the stacks around it share */
     uint32_t category;
+    uint32_t process;
+};
+
+struct sonde_path_stay {    /* how much of a job's path lies in a process */
+    uint32_t process;
+    uint64_t ns, count;     /* count: how often the path comes to it from another one, or ends in it */
+    uint64_t parts_ns[SONDE_PATH_COUNT];
 };
 
 struct sonde_path {
-    uint32_t process;
+    uint32_t process;          /* of a job: the one in which the path begins */
     uint64_t begin_ns, end_ns; /* process's start (or the beginning of what was looked at) to its last event */
     uint64_t tail_ns;          /* from the last event to the end of the process: not on the path */
     uint64_t operations, calls;  /* looked at */
@@ -88,6 +98,7 @@ struct sonde_path {
     uint64_t starts_inferred;    /* steps from a thread's first call to the thread taken to have made it */
     uint64_t wakes_inferred;     /* steps from a thread that slept to the one taken to have woken it */
     uint64_t callbacks_inferred; /* steps from a callback to the operation whose end is taken to have caused it */
+    uint64_t messages;           /* steps from a call of MPI to the process for which it waited */
     uint64_t lost;               /* steps to nowhere */
     bool limited;                /* only the last part of the run was looked at: too many rows */
     bool dropped;                /* rows of the trace were dropped while recording */
@@ -95,6 +106,7 @@ struct sonde_path {
     SONDE_VECTOR(struct sonde_path_thing) things;   /* by ns, most first */
     SONDE_VECTOR(struct sonde_path_place) places;   /* by ns, most first */
     SONDE_VECTOR(struct sonde_path_segment) segments; /* when asked for */
+    SONDE_VECTOR(struct sonde_path_stay) stays;     /* of a job: by ns, most first */
 };
 
 struct sonde_critical_options {
@@ -104,12 +116,15 @@ struct sonde_critical_options {
     bool segments;      /* keep the steps */
     bool alone;         /* of `process` only */
     uint32_t process;
+    bool job;           /* also of the job */
 };
 /* About 32 bytes of memory each; 768 MB more while things are evaluated. */
 #define SONDE_CRITICAL_ROWS 40000000u
 
 struct sonde_critical { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_path) paths; /* processes with a trace, the longest path first */
+    bool has_job;            /* processes wait for each other's messages: */
+    struct sonde_path job;   /* the path through all of them */
 };
 
 /* 0, or a negative error of reading; fini in either case. Rows are the unit of `progress` (may be NULL). */

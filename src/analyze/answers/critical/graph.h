@@ -8,6 +8,7 @@
 #ifndef SONDE_ANALYZE_ANSWERS_CRITICAL_GRAPH_H
 #define SONDE_ANALYZE_ANSWERS_CRITICAL_GRAPH_H
 
+#include "analyze/job/messages.h"
 #include "analyze/model/recorded.h"
 #include "analyze/samples/gaps.h"
 #include "base/kinds.h"
@@ -20,7 +21,7 @@ struct sonde__cp_call {      /* by entry */
     uint64_t enter, leave;
     uint32_t node;           /* API node of the process */
     link before;             /* the thread's previous call */
-    uint32_t thread : 31, waits : 1; /* waits: it is in call_waits */
+    uint32_t thread : 30, waits : 1, message : 1; /* waits: it is in call_waits; message: one of MPI's */
     link after;              /* the thread's next call */
 };
 
@@ -39,11 +40,13 @@ enum sonde__cp_what {
     CP_DEVICE,
     CP_PROCESS,
     CP_SET, /* a user event */
+    CP_MEETING, /* other processes came so far: of a job's graphs only */
 };
 struct sonde__cp_wait {      /* `target` had to wait for all operations enqueued before `until` of what is named */
     uint64_t until;
     uint32_t target;         /* call or operation; sorted by it */
-    uint32_t id;             /* CP_OP: operation; CP_LANE: lane; CP_DEVICE: device id; CP_SET: the call that completed it */
+    uint32_t id;             /* CP_OP: operation; CP_LANE: lane; CP_DEVICE: device id; CP_SET: the call that completed it;
+                              * CP_MEETING: of the job's meetings, at `until` */
     uint8_t what, inferred;
 };
 
@@ -118,6 +121,11 @@ struct sonde__cp_point {
     uint64_t correlation, enter;
     uint32_t lane; /* index in lanes */
 };
+struct sonde__cp_loaded_call {
+    struct sonde__cp_call call;
+    uint64_t correlation;
+};
+typedef SONDE_VECTOR(struct sonde__cp_loaded_call) sonde__cp_loaded_calls;
 struct sonde__cp_blocked { uint32_t call, lane; }; /* a call known by its name to wait; queue's row id, 0 unknown */
 struct sonde__cp_loading {
     struct sonde__cp_graph *g;
@@ -128,6 +136,8 @@ struct sonde__cp_loading {
 };
 /* Resolve WAIT rows, barriers of out-of-order queues, and what must be inferred. */
 int sonde__cp_add_waits(struct sonde__cp_loading *l);
+/* Calls of MPI, as far as no other call of their thread lies within them, into the calls, which are by entry and stay so (messages.c). */
+int sonde__cp_add_message_calls(const struct sonde__cp_loading *l, sonde__cp_loaded_calls *calls);
 /* Sleeps get the threads that are taken to have ended them. */
 int sonde__cp_find_wakers(struct sonde__cp_graph *g);
 
@@ -138,6 +148,7 @@ struct sonde__cp_cause {     /* what finished last of what had to finish first *
         CP_NOTHING,
         CP_CALL,
         CP_OPERATION,
+        CP_ELSEWHERE,            /* other processes; id: the meeting */
     } kind;
     uint32_t id;
     uint64_t time;           /* when; not after what it made wait */
@@ -181,24 +192,56 @@ link sonde__cp_call_at(const struct sonde__cp_graph *g, uint32_t thread, uint64_
 
 /* ---- contexts and things (context.c), host code (host.c) --------------------------------- */
 
+/* A path in the making. */
+struct sonde__cp_result {
+    struct sonde_path *path;
+    struct sonde_map things;     /* hash of what a thing is -> index */
+    struct sonde_map places;     /* tree node << 4 | category -> index */
+    int rc;                      /* SONDE_ENOMEM once memory was short */
+};
+void sonde__cp_result_fini(struct sonde__cp_result *r); /* not the path */
+
+/* What a process contributes to it. */
 struct sonde__cp_book {
     const struct sonde_profile *profile;
     const struct sonde__cp_graph *g;
-    struct sonde_path *path;     /* whose things these are */
-    struct sonde_map things;     /* hash of what a thing is -> index */
+    uint32_t process;            /* the graph's */
+    struct sonde__cp_result *out;
     struct sonde_map by_node;    /* node << 4 | category -> index; host code: tree nodes, else nodes of the process */
     struct sonde_map between;    /* two API nodes -> tree node, pool << 32 */
-    struct sonde_map places;     /* tree node << 4 | category -> index */
     struct sonde__pools pools;   /* of host code between two calls */
     uint32_t *share_things;      /* [share of the pools]: index of its thing */
     sonde__pieces pieces;        /* scratch */
     sonde__gap_samples found;
-    int rc;                      /* SONDE_ENOMEM once memory was short */
 };
 void sonde__cp_book_fini(struct sonde__cp_book *b);
+/* What a path leads through: a process, or those of a job that wait for each other's messages. */
+struct sonde__cp_process {
+    struct sonde__cp_graph g;
+    struct sonde_recorded recorded;
+    struct sonde__cp_book book;
+};
+struct sonde__cp_run {           /* ready when zeroed */
+    struct sonde__cp_result out;
+    struct sonde__cp_process *list;
+    uint32_t count;
+    struct sonde_message_needs needs; /* of a job; `process` of points counts in `list`, `lane` is a thread of its graph */
+};
+/* Read the processes (indices of the measurement); `max_rows` of all together. 0, SONDE_ENOMEM, or an error of reading; close in either case. */
+int sonde__cp_open(const struct sonde_measurement *m, const struct sonde_profile *profile, const uint32_t *processes, uint32_t count,
+                   uint64_t max_rows, struct sonde_progress *progress, struct sonde__cp_run *run);
+/* The processes of the measurement that wait for each other: none if there are not two. */
+int sonde__cp_open_job(const struct sonde_measurement *m, const struct sonde_profile *profile, uint64_t max_rows,
+                       struct sonde_progress *progress, struct sonde__cp_run *run);
+void sonde__cp_close(struct sonde__cp_run *run); /* not the path */
+
 /* Index of the thing that an activity is; `node` as in by_node. */
 uint32_t sonde__cp_thing(struct sonde__cp_book *b, uint32_t category, uint32_t node);
 enum sonde_path_category sonde__cp_category(unsigned kind); /* of an operation */
+static inline enum sonde_path_category sonde__cp_call_category(const struct sonde__cp_call *call)
+{
+    return call->message ? SONDE_PATH_MESSAGE : SONDE_PATH_API;
+}
 /* Tell what a thread's host code in [from, to] was, latest first, without waits whose function is known; `before` is
  * the call that it follows. */
 struct sonde__cp_span {
@@ -231,10 +274,10 @@ static inline bool sonde__cp_of_host(uint32_t category)
 
 /* ---- twice as fast (whatif.c) ------------------------------------------- */
 
-/* Evaluate the things things[0..count) of the book's path: sets `evaluated` and
+/* Evaluate the things things[0..count) of the run's path: sets `evaluated` and
  * `saving_ns`. 0 or SONDE_ENOMEM. */
-int sonde__cp_evaluate(struct sonde__cp_book *b, const uint32_t *things, uint32_t count);
+int sonde__cp_evaluate(struct sonde__cp_run *run, const uint32_t *things, uint32_t count);
 /* The run's end as the dependencies alone give it, with nothing changed: for tests. */
-int sonde__cp_replay(struct sonde__cp_book *b, uint64_t *end);
+int sonde__cp_replay(struct sonde__cp_run *run, uint64_t *end);
 
 #endif

@@ -119,14 +119,14 @@ int sonde__cp_make_pools(struct sonde__cp_book *b)
     int rc = 0;
     for (uint32_t t = 0; t < b->g->thread_count && !rc; t++)
         rc = gather_thread(b, t, &gathered);
-    rc = rc ? rc : sonde__pools_make(&b->pools, parts, 1, b->profile, b->path->process, NULL);
+    rc = rc ? rc : sonde__pools_make(&b->pools, parts, 1, b->profile, b->process, NULL);
     sonde__gathered_fini(&gathered);
     b->share_things = malloc((b->pools.shares.count + 1) * sizeof *b->share_things);
     if (!b->share_things)
         rc = SONDE_ENOMEM;
     for (size_t i = 0; i < b->pools.shares.count && !rc; i++) {
         b->share_things[i] = sonde__cp_thing(b, SONDE_PATH_HOST, b->pools.shares.items[i].node);
-        rc = b->rc;
+        rc = b->out->rc;
     }
     return rc;
 }
@@ -139,7 +139,7 @@ static uint64_t between(struct sonde__cp_book *b, const struct gap *gap)
     const bool edge = !gap->of.before || !gap->of.after; /* these are of one thread each */
     const struct sonde__pair pair = sonde__pair_of(gap->lane.lane, gap->of.before, gap->of.after);
     const uint32_t left = gap->of.before ? gap->of.before->node : 0, right = gap->of.after ? gap->of.after->node : 0;
-    const uint32_t process = b->path->process;
+    const uint32_t process = b->process;
     const uint64_t key = (uint64_t)left << 32 | right;
     uint64_t found;
     if (!sonde_map_get(&b->between, key, &found)) {
@@ -147,7 +147,7 @@ static uint64_t between(struct sonde__cp_book *b, const struct gap *gap)
                               : sonde__cp_outermost(b, sonde_profile_locate(b->profile, process, left ? left : right));
         found |= edge ? 0 : (uint64_t)sonde__pools_find(&b->pools, pair, b->profile, process) << 32;
         if (sonde_map_put(&b->between, key, found))
-            b->rc = SONDE_ENOMEM;
+            b->out->rc = SONDE_ENOMEM;
     }
     return edge ? (uint32_t)found | (uint64_t)sonde__pools_find(&b->pools, pair, b->profile, process) << 32 : found;
 }
@@ -210,13 +210,13 @@ static void tell_gap(struct sonde__cp_book *b, struct spans *s, struct gap *gap,
     uint32_t first = first_from(&gap->lane, from);
     first -= first && gap->lane.samples[first - 1].time_ns >= begin; /* it may reach over */
     if (sonde__gap_pieces(&gap->of, &first, &b->pieces, &b->found))
-        b->rc = SONDE_ENOMEM;
-    for (size_t i = b->pieces.count; i-- > 0 && !b->rc;) {
+        b->out->rc = SONDE_ENOMEM;
+    for (size_t i = b->pieces.count; i-- > 0 && !b->out->rc;) {
         const struct sonde__piece *piece = &b->pieces.items[i];
         if (piece->sampled)
             down_to(s, piece->from,
                     (struct sonde__cp_span){
-                        .node = sonde_profile_locate(b->profile, b->path->process, piece->node),
+                        .node = sonde_profile_locate(b->profile, b->process, piece->node),
                         .pool = pool,
                         .known = CP_SAMPLED,
                     });
@@ -234,7 +234,7 @@ void sonde__cp_host_spans(struct sonde__cp_book *b, uint32_t thread, link before
                           sonde__cp_span_fn fn, void *user)
 {
     struct spans s = {from, to, b->g->recorded, fn, user};
-    while (s.at > from && !b->rc) {
+    while (s.at > from && !b->out->rc) {
         const struct sonde_row_call *wait = wait_at(b->g, thread, s.at);
         struct gap gap;
         if (wait) {

@@ -15,10 +15,6 @@
 #include "analyze/trace/trace.h"
 #include "base/map.h"
 
-struct loaded_call {
-    struct sonde__cp_call call;
-    uint64_t correlation;
-};
 struct loaded_op {
     struct sonde__cp_op op;
     struct sonde__cp_row row;
@@ -31,7 +27,7 @@ struct loader {
     uint64_t *call_keys;                /* [call]: correlation */
     uint64_t *enters;                   /* [call]: the same as in its row, close together: an operation looks for its call */
     double rate;                        /* calls per ns, around the one that was found last */
-    SONDE_VECTOR(struct loaded_call) calls;
+    sonde__cp_loaded_calls calls;
     SONDE_VECTOR(struct loaded_op) ops; /* of one lane */
     uint32_t lane;                      /* that is being read: thread or queue, by index */
     bool named;                         /* WAIT rows may name operations */
@@ -46,26 +42,24 @@ struct loader {
 
 /* ---- calls ---------------------------------------------------------------------- */
 
-typedef SONDE_VECTOR(struct loaded_call) loaded_calls; /* of a thread */
-
 static int add_calls(void *user, const struct sonde_trace_window *w)
 {
     const struct loader *l = user;
     const struct sonde_trace_lane *lane = &w->lanes[0];
     const uint32_t thread = l->l.thread_of[lane->lane];
-    loaded_calls *calls = w->state;
+    sonde__cp_loaded_calls *calls = w->state;
     int rc = 0;
     for (uint32_t i = 0; i < lane->call_count && thread && !rc; i++) {
         const struct sonde_row_call *row = &lane->calls[i];
         if (row->leave_ns >= row->enter_ns && row->enter_ns >= w->from_ns)
             rc = sonde_vector_push(calls,
-                                   (struct loaded_call){
+                                   (struct sonde__cp_loaded_call){
                                        .correlation = row->correlation,
                                        .call = {
                                            .enter = row->enter_ns,
                                            .leave = row->leave_ns,
                                            .node = row->node,
-                                           .thread = (thread - 1) & 0x7fffffff,
+                                           .thread = (thread - 1) & 0x3fffffff,
                                            .after = row->lane,
                                        },
                                    });
@@ -75,13 +69,13 @@ static int add_calls(void *user, const struct sonde_trace_window *w)
 
 static int by_enter(const void *left, const void *right)
 {
-    const struct loaded_call *a = left, *b = right;
+    const struct sonde__cp_loaded_call *a = left, *b = right;
     if (a->call.enter != b->call.enter)
         return a->call.enter < b->call.enter ? -1 : 1;
     return a->call.leave < b->call.leave ? -1 : a->call.leave > b->call.leave;
 }
 
-static void merge_two(const struct loaded_call *from, size_t first, size_t middle, size_t last, struct loaded_call *to)
+static void merge_two(const struct sonde__cp_loaded_call *from, size_t first, size_t middle, size_t last, struct sonde__cp_loaded_call *to)
 {
     size_t a = first, b = middle;
     for (size_t i = first; i < last; i++)
@@ -91,7 +85,7 @@ static void merge_two(const struct loaded_call *from, size_t first, size_t middl
 /* Two threads become one, until there is one. `ends` are where those of each thread end. */
 static int merge_threads(struct loader *l, size_t *ends, uint32_t threads)
 {
-    struct loaded_call *from = l->calls.items, *to = threads > 1 ? malloc((l->calls.count + 1) * sizeof *to) : NULL;
+    struct sonde__cp_loaded_call *from = l->calls.items, *to = threads > 1 ? malloc((l->calls.count + 1) * sizeof *to) : NULL;
     if (threads > 1 && !to)
         return SONDE_ENOMEM;
     while (threads > 1) {
@@ -102,7 +96,7 @@ static int merge_threads(struct loader *l, size_t *ends, uint32_t threads)
             ends[kept++] = last;
         }
         threads = kept;
-        struct loaded_call *other = from;
+        struct sonde__cp_loaded_call *other = from;
         from = to;
         to = other;
     }
@@ -115,7 +109,7 @@ static int merge_threads(struct loader *l, size_t *ends, uint32_t threads)
 /* The parts' calls, one thread's after the other's. */
 static int join_threads(struct loader *l, const struct sonde_trace_reader *trace)
 {
-    loaded_calls *parts = trace->states;
+    sonde__cp_loaded_calls *parts = trace->states;
     size_t *ends = malloc((trace->part_count + 1) * sizeof *ends);
     size_t count = 0;
     for (uint32_t i = 0; i < trace->part_count && ends; i++)
@@ -140,7 +134,7 @@ static int read_calls(struct loader *l)
         .tables = SONDE_READ_CALLS,
         .from_ns = l->l.g->from,
         .by_lane = true,
-        .state_bytes = sizeof(loaded_calls),
+        .state_bytes = sizeof(sonde__cp_loaded_calls),
         .progress = l->progress,
     };
     struct sonde_trace_reader trace = {0};
@@ -149,8 +143,10 @@ static int read_calls(struct loader *l)
         rc = sonde_trace_read(&trace, add_calls, l);
     if (!rc)
         rc = join_threads(l, &trace);
+    if (!rc && !l->l.g->for_rows)
+        rc = sonde__cp_add_message_calls(&l->l, &l->calls);
     for (uint32_t i = 0; i < trace.part_count; i++)
-        sonde_vector_fini((loaded_calls *)sonde_trace_state(&trace, i));
+        sonde_vector_fini((sonde__cp_loaded_calls *)sonde_trace_state(&trace, i));
     sonde_trace_close(&trace);
     return rc;
 }
@@ -188,6 +184,8 @@ static int note_blocked(struct loader *l, uint32_t index, uint32_t lane)
 {
     uint32_t node = l->l.g->calls[index].node;
     uint64_t class;
+    if (l->l.g->calls[index].message)
+        return 0;
     if (!sonde_map_get(&l->classes, node, &class)) {
         class = sonde_api_class_of_node(l->l.g->process, node);
         if (sonde_map_put(&l->classes, node, class))
@@ -747,7 +745,7 @@ static void find_ends(struct sonde__cp_graph *g)
 static int load(struct loader *l, uint64_t max_rows)
 {
     struct sonde__cp_graph *g = l->l.g;
-    int rc = sonde_trace_last(g->process, SONDE_READ_OPS | SONDE_READ_CALLS, max_rows, &g->from);
+    int rc = sonde_trace_last(g->process, SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_MESSAGES, max_rows, &g->from);
     if (!rc)
         rc = find_lanes(l);
     if (!rc)

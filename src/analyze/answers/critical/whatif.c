@@ -31,7 +31,8 @@ struct queue {                  /* a lane */
     uint64_t *peaks;            /* out-of-order: latest end of its first operations [n][columns] */
 };
 
-struct replay {
+struct replay {                 /* of one process */
+    struct replayed *all;
     struct sonde__cp_book *b;
     const struct sonde__cp_graph *g;
     const uint32_t *things;     /* [column] */
@@ -41,13 +42,26 @@ struct replay {
     double *parts;              /* [pool][thing]: of its host code */
     struct state *threads;
     struct queue *queues;
+    uint64_t shorter[COLUMNS]; /* of the host code that is being looked at */
+};
+
+struct replayed {               /* of all */
+    struct sonde__cp_run *run;
+    struct replay *list;        /* [process of the run] */
+    uint32_t count;             /* things */
     struct event {
         uint64_t at;
-        uint32_t kind, id;
+        uint32_t kind, id, process;
     } *heap; /* what is next, of each thread and lane */
     uint32_t events;
     uint64_t last[COLUMNS];
-    uint64_t shorter[COLUMNS]; /* of the host code that is being looked at */
+    uint64_t *met;              /* [meeting][column]: of those who came so far the last */
+    struct coming {
+        uint64_t ns;
+        uint32_t process, thread;
+        size_t meeting;
+    } *comings; /* by time */
+    size_t coming_count, come;  /* come: so many are done */
 };
 
 /* What comes first of what happens at one time: a call leaves before what it enqueued
@@ -68,19 +82,22 @@ static bool sooner(const struct event *a, const struct event *b)
 {
     if (a->at != b->at)
         return a->at < b->at;
-    return a->kind != b->kind ? a->kind < b->kind : a->id < b->id;
+    if (a->kind != b->kind)
+        return a->kind < b->kind;
+    return a->process != b->process ? a->process < b->process : a->id < b->id;
 }
 
-static void push(struct replay *r, uint64_t at, uint32_t kind, uint32_t id)
+static void push(struct replay *from, uint64_t at, uint32_t kind, uint32_t id)
 {
+    struct replayed *r = from->all;
     uint32_t i = r->events++;
-    const struct event event = {at, kind, id};
+    const struct event event = {at, kind, id, (uint32_t)(from - r->list)};
     for (; i && sooner(&event, &r->heap[(i - 1) / 2]); i = (i - 1) / 2)
         r->heap[i] = r->heap[(i - 1) / 2];
     r->heap[i] = event;
 }
 
-static struct event pop(struct replay *r)
+static struct event pop(struct replayed *r)
 {
     const struct event top = r->heap[0], last = r->heap[--r->events];
     uint32_t i = 0;
@@ -163,7 +180,7 @@ static void host_code(struct replay *r, uint32_t thread, uint64_t from, uint64_t
     memset(r->shorter, 0, sizeof r->shorter);
     bool asked = false;
     for (uint32_t k = 0; k < r->count; k++)
-        asked |= sonde__cp_of_host(r->b->path->things.items[r->things[k]].category);
+        asked |= sonde__cp_of_host(r->b->out->path->things.items[r->things[k]].category);
     if (asked && to > from)
         sonde__cp_host_spans(r->b, thread, s->call, from, to, shorten, r);
 }
@@ -209,12 +226,19 @@ static void after_call(const struct replay *r, uint32_t index, uint64_t at, uint
 {
     const struct sonde__cp_call *call = &r->g->calls[index];
     const struct state *s = &r->threads[call->thread];
-    const uint32_t thing = sonde__cp_thing(r->b, SONDE_PATH_API, call->node);
+    const uint32_t thing = sonde__cp_thing(r->b, sonde__cp_call_category(call), call->node);
     for (uint32_t k = 0; k < r->columns; k++)
         if (call->leave <= at)
             later(&out[k], r->left[(size_t)index * r->columns + k] + lag);
         else if (s->inside && s->call == index + 1)
             later(&out[k], s->now[k] + halved(r, k, thing, at > call->enter ? at - call->enter : 0));
+}
+
+/* All have come to it, since this one leaves; who comes later by the clocks did not keep it. */
+static void after_meeting(const struct replay *r, uint32_t meeting, uint64_t out[COLUMNS])
+{
+    for (uint32_t k = 0; k < r->columns; k++)
+        later(&out[k], r->all->met[(size_t)meeting * r->columns + k]);
 }
 
 static void after_waits(const struct replay *r, const struct sonde__cp_wait *waits, uint32_t count, uint32_t target,
@@ -227,6 +251,10 @@ static void after_waits(const struct replay *r, const struct sonde__cp_wait *wai
         const struct sonde__cp_wait *w = &waits[i];
         if (w->what == CP_SET) {
             after_call(r, w->id, at, 0, out);
+            continue;
+        }
+        if (w->what == CP_MEETING) {
+            after_meeting(r, w->id, out);
             continue;
         }
         if (w->what == CP_OP) {
@@ -249,7 +277,7 @@ static void within(struct replay *r, uint32_t thread, uint64_t at, uint64_t out[
     const struct state *s = &r->threads[thread];
     const uint32_t index = s->call - 1;
     const struct sonde__cp_call *call = &r->g->calls[index];
-    const uint32_t thing = sonde__cp_thing(r->b, SONDE_PATH_API, call->node);
+    const uint32_t thing = sonde__cp_thing(r->b, sonde__cp_call_category(call), call->node);
     const struct sonde__cp_cause cause = sonde__cp_call_cause(r->g, index, at);
     uint64_t done[COLUMNS] = {0};
     if (call->waits)
@@ -258,7 +286,7 @@ static void within(struct replay *r, uint32_t thread, uint64_t at, uint64_t out[
         after_op(r, cause.id, done);
     for (uint32_t k = 0; k < r->columns; k++) {
         if (cause.kind) { /* it waited: what is its own came after */
-            const uint64_t end = cause.kind == CP_CALL ? cause.time : r->g->ops[cause.id].end;
+            const uint64_t end = cause.kind == CP_OPERATION ? r->g->ops[cause.id].end : cause.time;
             const uint64_t now = s->now[k] > done[k] ? s->now[k] : done[k];
             out[k] = at >= end ? now + halved(r, k, thing, at - end) : moved(now, end, at);
         } else {
@@ -313,7 +341,7 @@ static void leaves(struct replay *r, uint32_t thread, uint64_t at)
     within(r, thread, at, s->now);
     for (uint32_t k = 0; k < r->columns; k++) {
         r->left[(size_t)(s->call - 1) * r->columns + k] = s->now[k];
-        later(&r->last[k], s->now[k]);
+        later(&r->all->last[k], s->now[k]);
     }
     s->at = at;
     s->inside = false;
@@ -346,7 +374,7 @@ static void submitted(struct replay *r, const struct sonde__cp_op *op, bool deci
 {
     const struct sonde__cp_call *call = &r->g->calls[op->call - 1];
     const struct state *s = &r->threads[call->thread];
-    const uint32_t api = sonde__cp_thing(r->b, SONDE_PATH_API, call->node);
+    const uint32_t api = sonde__cp_thing(r->b, sonde__cp_call_category(call), call->node);
     const uint32_t delay = sonde__cp_thing(r->b, SONDE_PATH_LAUNCH, op->node);
     for (uint32_t k = 0; k < r->columns; k++) {
         if (call->leave <= op->start) {
@@ -388,7 +416,7 @@ static void starts(struct replay *r, uint32_t lane)
         }
         const uint64_t end = begin[k] + halved(r, k, thing, op->end - op->start);
         r->ended[(size_t)index * r->columns + k] = end;
-        later(&r->last[k], end);
+        later(&r->all->last[k], end);
         if (r->queues[lane].peaks) {
             uint64_t *peak = r->queues[lane].peaks + (size_t)(index - g->lanes[lane].first) * r->columns;
             peak[k] = end;
@@ -420,8 +448,7 @@ static int prepare(struct replay *r)
     r->left = calloc((size_t)g->call_count * r->columns + 1, sizeof *r->left);
     r->threads = calloc(g->thread_count + 1, sizeof *r->threads);
     r->queues = calloc(g->lane_count + 1, sizeof *r->queues);
-    r->heap = calloc((size_t)g->thread_count + g->lane_count + 1, sizeof *r->heap);
-    if (!r->ended || !r->left || !r->threads || !r->queues || !r->heap || find_parts(r))
+    if (!r->ended || !r->left || !r->threads || !r->queues || find_parts(r))
         return SONDE_ENOMEM;
     for (uint32_t i = 0; i < g->lane_count; i++) {
         r->queues[i].next = g->lanes[i].first;
@@ -439,26 +466,83 @@ static int prepare(struct replay *r)
     return 0;
 }
 
-static int run(struct replay *r)
+static int coming_order(const void *left, const void *right)
 {
-    int rc = prepare(r);
-    while (!rc && r->events && !r->b->rc) {
-        const struct event event = pop(r);
-        if (event.kind == STARTS || event.kind == STARTS_AND_ENDS) {
-            starts(r, event.id);
-            push_lane(r, event.id);
-            continue;
+    const struct coming *a = left, *b = right;
+    if (a->ns != b->ns)
+        return a->ns < b->ns ? -1 : 1;
+    return a->meeting < b->meeting ? -1 : a->meeting > b->meeting;
+}
+
+/* Who comes when to which meeting. */
+static int prepare_meetings(struct replayed *all, uint32_t columns)
+{
+    const struct sonde_message_needs *needs = &all->run->needs;
+    all->met = calloc(needs->meetings.count * columns + 1, sizeof *all->met);
+    all->comings = malloc((needs->points.count + 1) * sizeof *all->comings);
+    if (!all->met || !all->comings)
+        return SONDE_ENOMEM;
+    for (size_t m = 0; m < needs->meetings.count; m++)
+        for (size_t i = 0; i < needs->meetings.items[m].count; i++) {
+            const struct sonde_message_point *p = &needs->points.items[needs->meetings.items[m].first + i];
+            all->comings[all->coming_count++] = (struct coming){p->ns, p->process, p->lane, m};
         }
-        if (event.kind == BEGINS)
-            begins(r, event.id, event.at);
-        else if (event.kind == ENTERS)
-            enters(r, event.id, event.at);
-        else if (event.kind == LEAVES || event.kind == LEAVES_WAIT)
-            leaves(r, event.id, event.at);
-        else
-            wakes(r, event.id, event.at);
-        push_thread(r, event.id);
+    if (all->coming_count)
+        qsort(all->comings, all->coming_count, sizeof *all->comings, coming_order);
+    return 0;
+}
+
+static int prepare_all(struct replayed *all, const uint32_t *things)
+{
+    struct sonde__cp_run *run = all->run;
+    const uint32_t columns = all->count + 1;
+    size_t events = 1;
+    for (uint32_t i = 0; i < run->count; i++)
+        events += run->list[i].g.thread_count + run->list[i].g.lane_count;
+    all->list = calloc(run->count + 1, sizeof *all->list);
+    all->heap = calloc(events, sizeof *all->heap);
+    int rc = all->list && all->heap ? prepare_meetings(all, columns) : SONDE_ENOMEM;
+    for (uint32_t i = 0; i < run->count && !rc; i++) {
+        all->list[i] = (struct replay){.all = all, .b = &run->list[i].book, .g = &run->list[i].g, .things = things, .count = all->count, .columns = columns};
+        rc = prepare(&all->list[i]);
     }
+    return rc;
+}
+
+/* Who comes to a meeting by `at`, which is before anybody leaves it then. */
+static void come(struct replayed *all, uint64_t at)
+{
+    for (; all->come < all->coming_count && all->comings[all->come].ns <= at; all->come++) {
+        const struct coming *coming = &all->comings[all->come];
+        struct replay *r = &all->list[coming->process];
+        uint64_t now[COLUMNS] = {0};
+        if (coming->ns >= r->threads[coming->thread].at && r->threads[coming->thread].begun)
+            position(r, coming->thread, coming->ns, now);
+        for (uint32_t k = 0; k < r->columns; k++)
+            later(&all->met[coming->meeting * r->columns + k], now[k]);
+    }
+}
+
+static void happens(struct replay *r, const struct event *event)
+{
+    if (event->kind == STARTS || event->kind == STARTS_AND_ENDS) {
+        starts(r, event->id);
+        push_lane(r, event->id);
+        return;
+    }
+    if (event->kind == BEGINS)
+        begins(r, event->id, event->at);
+    else if (event->kind == ENTERS)
+        enters(r, event->id, event->at);
+    else if (event->kind == LEAVES || event->kind == LEAVES_WAIT)
+        leaves(r, event->id, event->at);
+    else
+        wakes(r, event->id, event->at);
+    push_thread(r, event->id);
+}
+
+static void end(struct replay *r)
+{
     for (uint32_t i = 0; r->queues && i < r->g->lane_count; i++)
         free(r->queues[i].peaks);
     free(r->ended);
@@ -466,29 +550,49 @@ static int run(struct replay *r)
     free(r->parts);
     free(r->threads);
     free(r->queues);
-    free(r->heap);
-    return rc ? rc : r->b->rc;
+}
+
+/* Replay the run; all->last is when it would have ended, by column. */
+static int replay(struct replayed *all, const uint32_t *things)
+{
+    int rc = prepare_all(all, things);
+    while (!rc && all->events && !all->run->out.rc) {
+        const struct event event = pop(all);
+        come(all, event.at);
+        happens(&all->list[event.process], &event);
+    }
+    for (uint32_t i = 0; i < all->run->count && all->list; i++)
+        if (all->list[i].all)
+            end(&all->list[i]);
+    free(all->list);
+    free(all->heap);
+    free(all->met);
+    free(all->comings);
+    return rc ? rc : all->run->out.rc;
 }
 
 /* Things that are replayed at once: as many as memory for their times is meant for. */
-static uint32_t at_once(const struct sonde__cp_graph *g)
+static uint32_t at_once(const struct sonde__cp_run *run)
 {
-    const uint64_t bytes = 768ull << 20, each = ((uint64_t)g->op_count + g->call_count + 1) * sizeof(uint64_t);
+    const uint64_t bytes = 768ull << 20;
+    uint64_t each = (run->needs.meetings.count + 1) * sizeof(uint64_t);
+    for (uint32_t i = 0; i < run->count; i++)
+        each += ((uint64_t)run->list[i].g.op_count + run->list[i].g.call_count) * sizeof(uint64_t);
     return bytes / each > COLUMNS ? COLUMNS - 1 : (bytes / each > 2 ? (uint32_t)(bytes / each) - 1 : 1);
 }
 
-int sonde__cp_evaluate(struct sonde__cp_book *b, const uint32_t *things, uint32_t count)
+int sonde__cp_evaluate(struct sonde__cp_run *run, const uint32_t *things, uint32_t count)
 {
-    const uint32_t most = at_once(b->g);
+    const uint32_t most = at_once(run);
     int rc = 0;
     for (uint32_t first = 0; first < count && !rc; first += most) {
-        uint32_t now = count - first < most ? count - first : most;
-        struct replay r = {.b = b, .g = b->g, .things = things + first, .count = now, .columns = now + 1};
-        rc = run(&r);
+        const uint32_t now = count - first < most ? count - first : most;
+        struct replayed all = {.run = run, .count = now};
+        rc = replay(&all, things + first);
         for (uint32_t k = 0; k < now && !rc; k++) {
-            struct sonde_path_thing *thing = &b->path->things.items[things[first + k]];
+            struct sonde_path_thing *thing = &run->out.path->things.items[things[first + k]];
             thing->evaluated = true;
-            thing->saving_ns = r.last[now] > r.last[k] ? r.last[now] - r.last[k] : 0;
+            thing->saving_ns = all.last[now] > all.last[k] ? all.last[now] - all.last[k] : 0;
             if (thing->saving_ns > thing->ns / 2) /* an operation cut by the clocks' bound */
                 thing->saving_ns = thing->ns / 2;
         }
@@ -496,10 +600,10 @@ int sonde__cp_evaluate(struct sonde__cp_book *b, const uint32_t *things, uint32_
     return rc;
 }
 
-int sonde__cp_replay(struct sonde__cp_book *b, uint64_t *end)
+int sonde__cp_replay(struct sonde__cp_run *run, uint64_t *end)
 {
-    struct replay r = {.b = b, .g = b->g, .columns = 1};
-    int rc = run(&r);
-    *end = r.last[0];
+    struct replayed all = {.run = run};
+    const int rc = replay(&all, NULL);
+    *end = all.last[0];
     return rc;
 }

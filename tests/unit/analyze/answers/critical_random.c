@@ -410,18 +410,13 @@ static int thing_of(const struct sonde_path_thing *t)
 
 static void check_replay(const struct sonde_measurement *m, const struct sonde_profile *profile, uint64_t length)
 {
-    struct sonde__cp_graph g = {0};
-    struct sonde_recorded recorded = {0};
     struct sonde_path path = {0};
-    struct sonde__cp_book book = {.profile = profile, .g = &g, .path = &path};
+    struct sonde__cp_run run = {.out.path = &path};
     uint64_t end = 0;
-    assert_int_equal(sonde_recorded_compute(m, &m->processes[0], &recorded), 0);
-    assert_int_equal(sonde__cp_load(&m->processes[0], &recorded, SONDE_CRITICAL_ROWS, NULL, &g), 0);
-    assert_int_equal(sonde__cp_replay(&book, &end), 0);
+    assert_int_equal(sonde__cp_open(m, profile, &(uint32_t){0}, 1, SONDE_CRITICAL_ROWS, NULL, &run), 0);
+    assert_int_equal(sonde__cp_replay(&run, &end), 0);
     assert_int_equal(end, WRITTEN_START + length);
-    sonde__cp_book_fini(&book);
-    sonde__cp_fini(&g);
-    sonde_recorded_fini(&recorded);
+    sonde__cp_close(&run);
     sonde_vector_fini(&path.things);
 }
 

@@ -109,11 +109,12 @@ export class Sight {
     return arrowsOf(links, { width: this.width, x: this.x, y: (lane) => this.markOf(lane)?.middle ?? null });
   }
 
-  path(process: number, steps: Steps): Stretch[] {
-    const out: Stretch[] = [], marks = new Map<number, ReturnType<Sight["markOf"]>>([[0, null]]);
-    for (const { lane, from, to } of marksOf(steps, this.window, this.width)) {
-      if (!marks.has(lane)) marks.set(lane, this.markOf(laneKey(process, lane)));
-      const mark = marks.get(lane), x0 = Math.max(this.x(from), -10), x1 = Math.min(this.x(to), this.width + 10);
+  path(steps: Steps): Stretch[] {
+    const out: Stretch[] = [], marks = new Map<string, ReturnType<Sight["markOf"]>>();
+    for (const { process, lane, from, to } of marksOf(steps, this.window, this.width)) {
+      const key = `${process}.${lane}`;
+      if (!marks.has(key)) marks.set(key, lane ? this.markOf(laneKey(process, lane)) : null);
+      const mark = marks.get(key), x0 = Math.max(this.x(from), -10), x1 = Math.min(this.x(to), this.width + 10);
       if (mark) out.push({ x0, x1, y: mark.bottom, seen: mark.seen });
     }
     return out;

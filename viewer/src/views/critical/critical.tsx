@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { request } from "../../model/requests.js";
 import { rangeOf } from "../../model/address.js";
-import { categoryMeaning, categoryText, frameText, partsOf, savingOf, thingKey, type CriticalPath, type PathPlace, type PathThing } from "../../model/critical.js";
+import { categoryMeaning, categoryText, frameText, partsOf, pathKey, pathName, savingOf, thingKey, type CriticalPath, type PathPlace, type PathStay, type PathThing } from "../../model/critical.js";
 import { isOf, longestStep, stepsOf, type PathHeader, type Steps } from "../../model/path.js";
 import type { Text } from "../../model/types.js";
 import { formatCount, formatShare, formatTime } from "../../model/units.js";
@@ -25,24 +25,24 @@ export function CriticalPage() {
   const critical = useLoaded("critical", () => requests.json<CriticalPath[]>("view/critical"));
   if (critical.state === "loading") return <p class="quiet">Reading …</p>;
   if (critical.state === "failed") return <Failure error={critical.error} />;
-  const paths = critical.value, path = paths.find((one) => one.process === address.options.process) ?? paths[0];
+  const paths = critical.value, path = paths.find((one) => pathKey(one) === address.options.process) ?? paths[0];
   if (!path) return <p>There is no trace.</p>;
   return (
     <div class="critical">
       <h1 class="unseen">Critical path</h1>
       <div class="profile-controls">
         {paths.length > 1 && (
-          <select aria-label="Process" value={path.process} onChange={(event) => go({ process: event.currentTarget.value, thing: null })}>
+          <select aria-label="Process" value={pathKey(path)} onChange={(event) => go({ process: event.currentTarget.value, thing: null })}>
             {paths.map((one) => (
-              <option key={one.process} value={one.process}>
-                {`${one.rank === null ? one.process : `rank ${one.rank}, ${one.process}`}: ${formatTime(one.length_ns)}`}
+              <option key={pathKey(one)} value={pathKey(one)}>
+                {`${pathName(one)}: ${formatTime(one.length_ns)}`}
               </option>
             ))}
           </select>
         )}
         <strong>{`${formatTime(path.length_ns)}, from ${path.limited ? "the start of the examined part" : "the start"} to the last recorded event`}</strong>
       </div>
-      <OnePath key={path.process} path={path} />
+      <OnePath key={pathKey(path)} path={path} />
       <Sentences />
     </div>
   );
@@ -51,7 +51,7 @@ export function CriticalPage() {
 function OnePath({ path }: { path: CriticalPath }) {
   const { requests, run, views, theme, address, go } = useShared();
   const process = run.processes.find((one) => one.name === path.process)?.process ?? 0;
-  const asked = request("path", null, { process });
+  const asked = request("path", null, path.process === null ? { job: true } : { process });
   const steps = useLoaded(asked, async () => stepsOf(await requests.columns<PathHeader>(asked)));
   const view = views.find((one) => one.name === "critical"), parts = partsOf(path);
   const thing = path.things.find((one) => thingKey(one) === address.options.thing) ?? null;
@@ -87,6 +87,7 @@ function OnePath({ path }: { path: CriticalPath }) {
         </p>
       )}
       <WhatIf path={path} thing={thing} steps={steps} onChoose={choose} />
+      {path.stays.length > 0 && <Stays path={path} />}
       <h2>What is on it</h2>
       <Things path={path} thing={thing} onChoose={choose} />
       <TimesDiffer here="Critical path" />
@@ -152,6 +153,28 @@ function errorText(ns: number, error_ns: number): string {
   return error_ns > ns / 200 ? ` ± ${formatTime(error_ns)}` : "";
 }
 
+/** Through which ranks it leads. */
+function Stays({ path }: { path: CriticalPath }) {
+  const { go } = useShared();
+  const part = (title: string, ...names: string[]): SortColumn<PathStay> => {
+    const ns = (one: PathStay) => names.reduce((sum, name) => sum + (one.composition[name] ?? 0), 0);
+    return { title, value: ns, cell: (one) => formatTime(ns(one)) };
+  };
+  const columns: SortColumn<PathStay>[] = [
+    { title: "rank", text: true, value: (one) => one.rank ?? one.process, cell: (one) => <button type="button" class="path-link" title="Its own path" onClick={() => go({ process: one.process, thing: null })}>{pathName(one)}</button> },
+    { title: "time", definition: "time of the path in this process", value: (one) => one.ns, cell: (one) => formatTime(one.ns), share: (one) => one.ns / path.length_ns },
+    { title: "share", definition: "time as % of the path length", value: (one) => one.ns, cell: (one) => formatShare(one.ns / path.length_ns) },
+    { title: "visits", definition: "how often the path comes to it from another one, or ends in it", value: (one) => one.count, cell: (one) => formatCount(one.count) },
+    part("host code", "host", "start_up"), part("API calls", "api"), part("MPI", "message"), part("kernels", "kernel"), part("copies, fills", "copy", "set"), part("delays", "launch", "gap"),
+  ];
+  return (
+    <>
+      <h2>Through which ranks it leads</h2>
+      <SortTable label="Ranks on the critical path" rows={path.stays} columns={columns} keyOf={(one) => one.process} first={1} />
+    </>
+  );
+}
+
 function Things({ path, thing, onChoose }: { path: CriticalPath; thing: PathThing | null; onChoose(thing: PathThing): void }) {
   const { views } = useShared();
   const columns = views.find((view) => view.name === "critical")?.tables.find((table) => table.name === "things")?.columns ?? [];
@@ -173,6 +196,8 @@ function Things({ path, thing, onChoose }: { path: CriticalPath; thing: PathThin
     { title: "saved if 2× faster", definition: define("saving_ns"), value: (one) => one.saving_ns, cell: (one) => savingText(path, one) },
     { title: "category", text: true, definition: define("category"), value: (one) => one.category, cell: (one) => categoryText(one.category) },
   ];
+  if (path.stays.length)
+    shown.push({ title: "mostly in", definition: define("most_rank"), value: (one) => one.most_rank, cell: (one) => (one.most_rank === null ? "-" : `rank ${one.most_rank}`) });
   const save = () =>
     saveText("critical.csv", csvOf([["activity", "category", "ns", "error_ns", "steps", "delay_ns", "saving_ns", "half_ns"], ...path.things.map((one) => [one.name, one.category, one.ns, one.error_ns, one.steps, one.delay_ns, one.saving_ns, one.half_ns])]), "text/csv");
   return (

@@ -24,22 +24,32 @@ export function useRoutines(): Set<string> {
   return useMemo(() => new Set(routine ? [routine] : found), [routine, found]);
 }
 
-/** The critical paths of the processes that have open rows. */
-export function usePaths(wanted: boolean, rows: Rows): { steps: Map<number, Steps>; error: Error | null } {
-  const { requests } = useShared(), [steps, setSteps] = useState(new Map<number, Steps>()), [error, setError] = useState<Error | null>(null);
+/** The critical path through all ranks; where these do not wait for each other's messages, those of the processes that have open rows. */
+export function usePaths(wanted: boolean, rows: Rows): { steps: Steps[]; error: Error | null } {
+  const { requests, run } = useShared(), [steps, setSteps] = useState(new Map<number, Steps>()), [error, setError] = useState<Error | null>(null);
+  const [job, setJob] = useState<Steps | null | undefined>(run.processes.length > 1 ? undefined : null); /* null: there is none */
   const shown = [...new Set([...rows.pinned, ...rows.rest].flatMap(({ node }) => (node.kind !== "host" && node.process?.traced ? [node.process.process] : [])))].slice(0, PATHS_MOST);
+  const none = (failed: Error) => failed instanceof RequestError && failed.status === 404; /* it has no trace, there are no such ranks */
+  useEffect(() => {
+    let current = true;
+    setError(null);
+    if (wanted && job === undefined)
+      requests.columns<PathHeader>(request("path", null, { job: true })).then((answer) => current && setJob(stepsOf(answer)), (failed: Error) => current && (none(failed) ? setJob(null) : setError(failed)));
+    return () => {
+      current = false;
+    };
+  }, [requests, wanted, job]);
   useEffect(() => {
     let current = true;
     if (!wanted) setSteps(new Map());
-    setError(null);
-    for (const process of wanted ? shown : [])
+    for (const process of wanted && job === null ? shown : [])
       requests.columns<PathHeader>(request("path", null, { process })).then(
         (answer) => current && setSteps((before) => (before.has(process) ? before : new Map(before).set(process, stepsOf(answer)))),
-        (failed: Error) => current && !(failed instanceof RequestError && failed.status === 404) && setError(failed), /* 404: it has no trace */
+        (failed: Error) => current && !none(failed) && setError(failed),
       );
     return () => {
       current = false;
     };
-  }, [requests, wanted, shown.join()]);
-  return { steps, error };
+  }, [requests, wanted, job, shown.join()]);
+  return { steps: useMemo(() => (job ? (wanted ? [job] : []) : [...steps.values()]), [wanted, job, steps]), error };
 }

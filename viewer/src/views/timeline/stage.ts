@@ -106,7 +106,7 @@ export class Stage {
   /** Of the chosen interval; null: not known yet. */
   private links: Link[] | null = null;
   /** By process. */
-  private paths = new Map<number, Steps>();
+  private paths: Steps[] = [];
   private overview: Overview | null = null;
   private depth = 0;
   private exact = false;
@@ -132,7 +132,7 @@ export class Stage {
     this.counters = new Tracks(elements.tracks, (over) => attachGestures(over, this.trackGestures()));
     this.strip = new OverviewStrip(elements.overview, length, (window) => this.look(window));
     for (const band of this.bands) {
-      const follow = () => this.viewChanged(Part.Lanes | (this.selected || this.hovered || this.paths.size ? Part.Over : 0));
+      const follow = () => this.viewChanged(Part.Lanes | (this.selected || this.hovered || this.paths.length ? Part.Over : 0));
       band.scroll.addEventListener("scroll", follow, { passive: true });
       this.detach.push(() => band.scroll.removeEventListener("scroll", follow), attachGestures(band.canvas, this.gestures(band)));
     }
@@ -210,8 +210,8 @@ export class Stage {
     this.draw(Part.Over);
   }
 
-  /** Critical paths that are drawn over the lanes, by process. */
-  setPaths(paths: Map<number, Steps>): void {
+  /** Critical paths that are drawn over the lanes. */
+  setPaths(paths: Steps[]): void {
     this.paths = paths;
     this.draw(Part.Over);
   }
@@ -396,11 +396,14 @@ export class Stage {
 
   /** The step of the critical path on this lane at this time. */
   private stepUnder(band: Band, x: number, y: number): PathStep | null {
-    const node = rowAt(band.rows, y + band.scroll.scrollTop)?.node, steps = node?.kind === "lane" ? this.paths.get(node.process.process) : undefined;
-    if (!steps || node?.kind !== "lane") return null;
-    const { header } = steps, step = stepAt(steps, timeAt(this.window, this.width, x));
-    if (step < 0 || steps.lane[step] !== node.lane.lane) return null;
-    return { label: header.strings[steps.label[step]!] ?? "", category: header.categories[steps.category[step]!] ?? "", begin: steps.begin[step]!, end: steps.end[step]! };
+    const node = rowAt(band.rows, y + band.scroll.scrollTop)?.node;
+    if (node?.kind !== "lane") return null;
+    for (const steps of this.paths) {
+      const { header } = steps, step = stepAt(steps, timeAt(this.window, this.width, x));
+      if (step >= 0 && steps.process[step] === node.process.process && steps.lane[step] === node.lane.lane)
+        return { label: header.strings[steps.label[step]!] ?? "", category: header.categories[steps.category[step]!] ?? "", begin: steps.begin[step]!, end: steps.end[step]! };
+    }
+    return null;
   }
 
   /* ---- drawing ---------------------------------------------------------------------------------------------------------------- */
@@ -519,7 +522,7 @@ export class Stage {
       width: this.width, height, cursor: null,
       lines: axisOf(this.window, this.width).ticks.map((tick) => sight.x(tick.time)),
       range: range && { x0: sight.x(range.from), x1: sight.x(range.to) },
-      paths: [...this.paths].map(([process, steps]) => sight.path(process, steps)),
+      paths: this.paths.map((steps) => sight.path(steps)),
       outlines: [...(hovered ? sight.outline(hovered, false) : []), ...(selected ? sight.outline(selected, true) : [])],
       arrows: selected ? sight.arrows(this.links ?? this.correlation(selected)) : [],
     };

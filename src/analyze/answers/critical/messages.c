@@ -1,0 +1,248 @@
+/* messages.c - MPI in the graph: its calls are calls of their threads, and what they waited for lies in other processes.
+ *
+ * A call of MPI that calls the GPU's runtime is in pieces around those calls, as calls of a thread follow each other.
+ */
+#include "graph.h"
+
+#include <stdlib.h>
+
+#include "analyze/trace/trace.h"
+
+/* ---- calls ------------------------------------------------------------------------------------ */
+
+struct span {
+    uint64_t enter, leave;
+    uint32_t node, thread;
+};
+
+struct reading {
+    const struct sonde__cp_loading *l;
+    SONDE_VECTOR(struct span) spans; /* by thread, then entry; none lies in another */
+    struct ahead {
+        size_t next, end;
+        uint64_t from;
+    } *threads; /* [thread]: its next spans; what is before `from` is told */
+    sonde__cp_loaded_calls pieces;
+};
+
+static int take(void *user, uint32_t lane, const void *batch)
+{
+    struct reading *r = user;
+    const struct sonde_row_message *row = batch;
+    const uint32_t thread = r->l->thread_of[lane];
+    if (!thread || row->leave_ns <= row->enter_ns || row->enter_ns < r->l->g->from)
+        return 0;
+    return sonde_vector_push(&r->spans, (struct span){row->enter_ns, row->leave_ns, row->node, thread - 1});
+}
+
+/* Of those that begin together the longest comes first. */
+static int by_thread(const void *left, const void *right)
+{
+    const struct span *a = left, *b = right;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    if (a->enter != b->enter)
+        return a->enter < b->enter ? -1 : 1;
+    return a->leave > b->leave ? -1 : a->leave < b->leave;
+}
+
+static void keep_outermost(struct reading *r)
+{
+    struct span *spans = r->spans.items;
+    size_t kept = 0;
+    qsort(spans, r->spans.count, sizeof *spans, by_thread);
+    for (size_t i = 0; i < r->spans.count; i++)
+        if (!kept || spans[kept - 1].thread != spans[i].thread || spans[kept - 1].leave <= spans[i].enter)
+            spans[kept++] = spans[i];
+    r->spans.count = kept;
+    for (size_t i = 0; i < kept; i++) {
+        struct ahead *ahead = &r->threads[spans[i].thread];
+        if (!ahead->end)
+            ahead->next = i;
+        ahead->end = i + 1;
+    }
+}
+
+/* A thread's spans, as far as they are before `until`. */
+static int cut(struct reading *r, uint32_t thread, uint64_t until)
+{
+    struct ahead *ahead = &r->threads[thread];
+    int rc = 0;
+    while (ahead->next < ahead->end && r->spans.items[ahead->next].enter < until && !rc) {
+        const struct span *span = &r->spans.items[ahead->next];
+        const uint64_t from = span->enter > ahead->from ? span->enter : ahead->from, to = span->leave < until ? span->leave : until;
+        if (from < to)
+            rc = sonde_vector_push(&r->pieces, (struct sonde__cp_loaded_call){
+                                                   .call = {.enter = from, .leave = to, .node = span->node, .thread = thread & 0x3fffffff, .message = 1}});
+        if (span->leave > until)
+            break;
+        ahead->next++;
+    }
+    return rc;
+}
+
+static int by_enter(const void *left, const void *right)
+{
+    const struct sonde__cp_loaded_call *a = left, *b = right;
+    return a->call.enter < b->call.enter ? -1 : a->call.enter > b->call.enter;
+}
+
+static int merge(struct reading *r, sonde__cp_loaded_calls *calls)
+{
+    const struct sonde__cp_loaded_call *old = calls->items, *new = r->pieces.items;
+    const size_t old_count = calls->count, new_count = r->pieces.count;
+    struct sonde__cp_loaded_call *to = malloc((old_count + new_count + 1) * sizeof *to);
+    if (!to)
+        return SONDE_ENOMEM;
+    for (size_t a = 0, b = 0; a + b < old_count + new_count;) {
+        const bool first = b == new_count || (a < old_count && old[a].call.enter <= new[b].call.enter);
+        to[a + b] = first ? old[a] : new[b];
+        a += first;
+        b += !first;
+    }
+    free(calls->items);
+    calls->items = to;
+    calls->count = old_count + new_count;
+    calls->capacity = calls->count + 1;
+    return 0;
+}
+
+static int add_pieces(struct reading *r, sonde__cp_loaded_calls *calls)
+{
+    int rc = 0;
+    keep_outermost(r);
+    for (size_t i = 0; i < calls->count && !rc; i++) {
+        const struct sonde__cp_call *call = &calls->items[i].call;
+        rc = cut(r, call->thread, call->enter);
+        r->threads[call->thread].from = call->leave;
+    }
+    for (uint32_t t = 0; t < r->l->g->thread_count && !rc; t++)
+        rc = cut(r, t, UINT64_MAX);
+    if (!rc && r->pieces.count)
+        qsort(r->pieces.items, r->pieces.count, sizeof *r->pieces.items, by_enter);
+    return rc ? rc : merge(r, calls);
+}
+
+int sonde__cp_add_message_calls(const struct sonde__cp_loading *l, sonde__cp_loaded_calls *calls)
+{
+    struct reading r = {.l = l};
+    int rc = sonde_trace_each(l->g->process, &(struct sonde_trace_stored){.table = SONDE_TABLE_MESSAGE, .from_ns = l->g->from}, take, &r);
+    if (!rc && r.spans.count) {
+        r.threads = calloc(l->g->thread_count + 1, sizeof *r.threads);
+        rc = r.threads ? add_pieces(&r, calls) : SONDE_ENOMEM;
+    }
+    sonde_vector_fini(&r.spans);
+    sonde_vector_fini(&r.pieces);
+    free(r.threads);
+    return rc;
+}
+
+/* ---- what they waited for ------------------------------------------------------------------------ */
+
+/* The thread of a lane, from 1; 0: there is none. */
+static link thread_of(const struct sonde__cp_graph *g, uint32_t lane)
+{
+    for (uint32_t t = 0; t < g->thread_count; t++)
+        if (g->threads[t].lane == lane)
+            return t + 1;
+    return 0;
+}
+
+/* Processes and lanes as the run numbers them; a point that is not in it lies before all. */
+static void number_points(struct sonde__cp_run *run, const uint32_t *number)
+{
+    for (size_t i = 0; i < run->needs.points.count; i++) {
+        struct sonde_message_point *point = &run->needs.points.items[i];
+        point->process = number[point->process];
+        const link thread = thread_of(&run->list[point->process].g, point->lane);
+        point->ns = thread ? point->ns : 0;
+        point->lane = thread ? thread - 1 : 0;
+    }
+}
+
+static int by_target(const void *left, const void *right)
+{
+    const struct sonde__cp_wait *a = left, *b = right;
+    return a->target < b->target ? -1 : a->target > b->target;
+}
+
+/* The piece of the call that could not be left before: where it waited the one that the meeting ended in. */
+static link piece_of(const struct sonde__cp_graph *g, const struct sonde_message_need *need)
+{
+    const link thread = thread_of(g, need->lane);
+    const link call = thread ? sonde__cp_call_at(g, thread - 1, need->until_ns > need->enter_ns ? need->until_ns - 1 : need->enter_ns) : 0;
+    return call && g->calls[call - 1].message && g->calls[call - 1].leave >= need->until_ns ? call : 0;
+}
+
+typedef SONDE_VECTOR(struct sonde__cp_wait) waits;
+
+static int add_needs(struct sonde__cp_run *run, uint32_t index, waits *add)
+{
+    struct sonde__cp_graph *g = &run->list[index].g;
+    const size_t all = g->call_wait_count + add->count;
+    struct sonde__cp_wait *to = realloc(g->call_waits, (all + 1) * sizeof *to);
+    if (!to || all > UINT32_MAX)
+        return SONDE_ENOMEM;
+    for (size_t i = 0; i < add->count; i++) {
+        to[g->call_wait_count + i] = add->items[i];
+        g->calls[add->items[i].target].waits = 1;
+    }
+    g->call_waits = to;
+    g->call_wait_count = (uint32_t)all;
+    qsort(to, all, sizeof *to, by_target);
+    return 0;
+}
+
+static int resolve(struct sonde__cp_run *run, const uint32_t *number)
+{
+    waits *add = calloc(run->count + 1, sizeof *add);
+    int rc = add && run->needs.meetings.count <= UINT32_MAX ? 0 : SONDE_ENOMEM;
+    for (size_t i = 0; i < run->needs.needs.count && !rc; i++) {
+        const struct sonde_message_need *need = &run->needs.needs.items[i];
+        const uint32_t at = number[need->process];
+        const link call = piece_of(&run->list[at].g, need);
+        if (call)
+            rc = sonde_vector_push(&add[at], (struct sonde__cp_wait){
+                                                 .until = need->until_ns, .target = call - 1, .id = (uint32_t)need->meeting, .what = CP_MEETING});
+    }
+    number_points(run, number);
+    for (uint32_t i = 0; i < run->count && !rc; i++)
+        rc = add[i].count ? add_needs(run, i, &add[i]) : 0;
+    for (uint32_t i = 0; i < run->count && add; i++)
+        sonde_vector_fini(&add[i]);
+    free(add);
+    return rc;
+}
+
+/* number[process]: its place in the run, or UINT32_MAX; list: which. Returns how many. */
+static uint32_t number_processes(const struct sonde_message_needs *needs, uint32_t process_count, uint32_t *number, uint32_t *list)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < process_count; i++)
+        number[i] = UINT32_MAX;
+    for (size_t i = 0; i < needs->points.count; i++)
+        number[needs->points.items[i].process] = 0;
+    for (size_t i = 0; i < needs->needs.count; i++)
+        number[needs->needs.items[i].process] = 0;
+    for (uint32_t i = 0; i < process_count; i++)
+        if (number[i] != UINT32_MAX) {
+            number[i] = count;
+            list[count++] = i;
+        }
+    return count;
+}
+
+int sonde__cp_open_job(const struct sonde_measurement *m, const struct sonde_profile *profile, uint64_t max_rows,
+                       struct sonde_progress *progress, struct sonde__cp_run *run)
+{
+    uint32_t *number = malloc((m->process_count + 1) * sizeof *number), *list = malloc((m->process_count + 1) * sizeof *list);
+    int rc = number && list ? sonde_message_needs_find(m, profile, &run->needs) : SONDE_ENOMEM;
+    const uint32_t count = rc ? 0 : number_processes(&run->needs, m->process_count, number, list);
+    if (count > 1)
+        rc = sonde__cp_open(m, profile, list, count, max_rows, progress, run);
+    if (count > 1 && !rc)
+        rc = resolve(run, number);
+    free(number);
+    free(list);
+    return rc;
+}

@@ -1,0 +1,219 @@
+"""job_path_test.py - the critical path through the ranks of random jobs, against a longest path of its own.
+
+A job is made up as ranks that compute, and calls of MPI that need others to have come so far. It is run here by adding up durations, and run again
+with one thing twice as fast: nothing of Sonde helps with that. docs/critical-path.md has the rules.
+"""
+import collections
+import random
+
+from views import Case  # first: it knows where the next are
+import cli
+from messages_test import ALL_TO_ALL, BARRIER, CALL, FROM_ROOT, RECEIVE, SEND, START, TO_ROOT, US, Rank
+
+
+class Step:
+    """A call of a rank, after some computing. `needs`: steps that have to be entered before it can be left."""
+
+    def __init__(self, rank, name, gap, own):
+        self.rank, self.name, self.gap, self.own, self.needs = rank, name, gap, own, []
+        self.enter = self.leave = self.until = None
+
+    def waited(self):
+        return self.until > self.enter
+
+
+class Job:
+    def __init__(self, chance, size, rounds):
+        self.chance, self.steps, self.size = chance, [], size
+        self.at = [START] * size
+        self.rows = []  # (step, kind, more of the row)
+        self.count = 0
+        for _ in range(rounds):
+            chance.choice((self.one_to_one, self.one_to_one, self.together))()
+
+    def step(self, rank, name):
+        step = Step(rank, name, self.chance.randrange(1, 900) * US + self.chance.randrange(1000), self.chance.randrange(1, 300) * US + self.chance.randrange(1000))
+        step.enter = self.at[rank] + step.gap
+        self.steps.append(step)
+        return step
+
+    def done(self, step, wait=True):
+        """By the clocks: it waited until the last of what it needs had come, if that was within it."""
+        step.until = max((other.enter for other in step.needs), default=0)
+        step.leave = max(step.enter, step.until if wait else 0) + step.own
+        step.own = step.leave - max(step.enter, step.until)
+        self.at[step.rank] = step.leave
+
+    def one_to_one(self):
+        a, b = self.chance.sample(range(self.size), 2)
+        self.count += 1
+        what = {"size": 8, "comm": "w", "tag": self.count}
+        send, way = self.step(a, "MPI_Send"), self.chance.choice(("MPI_Recv", "MPI_Wait", "MPI_Mrecv"))
+        if way == "MPI_Recv":
+            begin = last = self.step(b, way)
+        else:
+            begin = self.step(b, "MPI_Irecv" if way == "MPI_Wait" else "MPI_Mprobe")
+        if self.chance.random() < 0.5 or send.enter < begin.enter <= send.enter + send.own:  # it waits until that is begun
+            send.needs += [begin] * (begin.enter > send.enter)
+        self.done(send)
+        if way != "MPI_Recv":
+            begin.needs = [send] if way == "MPI_Mrecv" else []
+            self.done(begin)
+            last = self.step(b, way)
+        last.needs = [send]
+        self.done(last)
+        self.rows.append((send, SEND, {**what, "peer": b}))
+        if begin is not last:
+            self.rows.append((begin, CALL, {}))
+        self.rows.append((last, RECEIVE, {**what, "peer": a, "posted": begin.enter}))
+
+    def together(self):
+        of = sorted(self.chance.sample(range(self.size), self.chance.randrange(2, self.size + 1)))
+        root = self.chance.choice(of)
+        kind, name = self.chance.choice(((BARRIER, "MPI_Barrier"), (ALL_TO_ALL, "MPI_Allreduce"), (FROM_ROOT, "MPI_Bcast"), (TO_ROOT, "MPI_Reduce")))
+        steps = {rank: self.step(rank, name) for rank in of}
+        for rank, step in steps.items():
+            if kind in (BARRIER, ALL_TO_ALL):
+                step.needs = list(steps.values())
+            elif kind == FROM_ROOT and rank != root:
+                step.needs = [steps[root]]
+            elif kind == TO_ROOT and rank == root:
+                step.needs = [other for other in steps.values() if other is not step]
+            self.done(step)
+            self.rows.append((step, kind, {"size": 8, "comm": "c" + "-".join(map(str, of)), "peer": root if kind in (FROM_ROOT, TO_ROOT) else None}))
+
+    def write(self, path):
+        ranks = [Rank(number, self.size) for number in range(self.size)]
+        for rank in ranks:
+            rank.code = rank.function("work")
+        for step, kind, more in self.rows:
+            ranks[step.rank].message(kind, step.name, step.enter, step.leave, **more)
+            ranks[step.rank].call(step.enter, step.leave)
+        for rank in ranks:
+            rank.at = self.at[rank.number]
+            rank.write(path)
+
+    def end(self, half=None):
+        """When the job ends, with one thing (a function of MPI, or "host") twice as fast. Steps lie in an order in which they can happen."""
+        at, enter = [START] * self.size, {}
+        by_entry = sorted(self.steps, key=lambda step: step.enter)
+        left, events = {}, sorted([(step.enter, 0, i) for i, step in enumerate(by_entry)] + [(step.leave, 1, i) for i, step in enumerate(by_entry)])
+        for _, leaves, i in events:
+            step = by_entry[i]
+            if not leaves:
+                enter[step] = at[step.rank] + step.gap - (step.gap // 2 if half == "host" else 0)
+                continue
+            own = step.own - (step.own // 2 if half == step.name else 0)
+            came = max((enter[other] for other in step.needs), default=0)
+            left[step] = max(enter[step], came) + own if step.waited() else max(enter[step] + own, came)
+            at[step.rank] = left[step]
+        return max(left.values())
+
+    def path(self):
+        """From the end back to what each step waited for: time by (rank, thing), and how often it went over to another rank."""
+        by_rank = collections.defaultdict(list)
+        for step in self.steps:
+            by_rank[step.rank].append(step)
+        spent, over = collections.Counter(), 0
+        rank = max(range(self.size), key=lambda rank: self.at[rank])
+        at = self.at[rank]
+        while True:
+            step = max((step for step in by_rank[rank] if step.enter < at), key=lambda step: step.enter, default=None)
+            if not step:
+                spent[rank, "host"] += at - START
+                return spent, over
+            if at > step.leave:
+                spent[rank, "host"] += at - step.leave
+                at = step.leave
+            if step.waited():
+                spent[rank, step.name] += at - step.until
+                at, rank, over = step.until, max(step.needs, key=lambda other: other.enter).rank, over + 1
+            else:
+                spent[rank, step.name] += at - step.enter
+                at = step.enter
+
+
+class JobPath(Case):
+    def test_random(self):
+        for seed in range(12):
+            chance = random.Random(seed)
+            job = Job(chance, chance.randrange(2, 7), 120)
+            self.out = self.path(f"{seed}.sonde")
+            job.write(self.out)
+            paths = self.json(self.out, "critical", "--limit", "0")
+            self.assertEqual(len(paths), job.size + 1)
+            self.compare(paths[0], job)
+            self.assertEqual(sorted(row["rank"] for row in paths[1:]), list(range(job.size)))
+
+    def compare(self, said, job):
+        spent, over = job.path()
+        self.assertEqual(job.end(), max(job.at), "the model itself")
+        self.assertEqual((said["process"], said["rank"], said["ranks"]), (None, None, job.size))
+        self.assertEqual((said["length_ns"], said["messages"], said["lost"]), (max(job.at) - START, over, 0))
+        ranks, things = collections.Counter(), collections.Counter()
+        for (rank, thing), ns in spent.items():
+            ranks[rank] += ns
+            things[thing] += ns
+        self.assertEqual({row["rank"]: row["ns"] for row in said["stays"]}, dict(+ranks))
+        for row in said["stays"]:
+            host = row["composition"]["host"]
+            self.assertEqual((host, host + row["composition"]["message"]), (spent[row["rank"], "host"], row["ns"]))
+        got = collections.Counter()
+        for row in said["things"]:
+            got[row["name"] if row["category"] == "message" else "host"] += row["ns"]
+            self.assertIn(row["category"], ("message", "host"))
+        self.assertEqual(got, +things)
+        for row in said["things"]:
+            if row["category"] == "message":
+                most = max(spent[rank, row["name"]] for rank in range(job.size))
+                self.assertEqual((row["most_ns"], spent[row["most_rank"], row["name"]]), (most, most))
+        end, saved = job.end(), 0
+        for row in said["things"]:
+            if row["saving_ns"] is not None:
+                want = end - job.end(row["name"] if row["category"] == "message" else "host")
+                self.assertEqual(row["saving_ns"], min(want, row["ns"] // 2), row["name"])
+                saved += 1
+        self.assertGreater(saved, 3)
+
+    def test_kernel_of_another_rank(self):
+        """Rank 1 waits for a message that rank 0 sends when its kernel has ended."""
+        ms = 1000 * US
+        ranks = [Rank(number, 2) for number in range(2)]
+        late, other = ranks
+        queue = late.process.queue(late.process.device("Device"))
+        late.process.enqueue(late.thread, queue, "clEnqueueNDRangeKernel", late.code, "kernel", START + ms, START + 2 * ms, START + 3 * ms, START + 83 * ms, name="slow")
+        late.process.call(late.thread, "clFinish", late.code, START + 4 * ms, START + 84 * ms)
+        late.message(SEND, "MPI_Send", START + 85 * ms, START + 86 * ms, size=8, comm="w", peer=1, tag=0)
+        other.message(RECEIVE, "MPI_Recv", START + 5 * ms, START + 87 * ms, size=8, comm="w", peer=0, tag=0)
+        late.at, other.at = START + 86 * ms, START + 87 * ms
+        out = self.path("kernel.sonde")
+        for rank in ranks:
+            rank.write(out)
+        said = self.json(out, "critical")[0]
+        things = {row["name"]: row for row in said["things"]}
+        self.assertEqual((things["slow"]["ns"], things["slow"]["most_rank"], things["slow"]["saving_ns"]), (80 * ms, 0, 40 * ms))
+        self.assertEqual({row["rank"]: row["ns"] for row in said["stays"]}, {0: 85 * ms, 1: 2 * ms})
+        text = self.ok("report", out, "critical").out
+        for words in ("all ranks: 87.0 ms", "Path in", "mostly in", "rank 0 of 2"):
+            self.assertIn(words, text)
+
+    def test_a_call_within(self):
+        """A call of the GPU's runtime within one of MPI's, which waits before and after it."""
+        ms = 1000 * US
+        ranks = [Rank(number, 2) for number in range(2)]
+        late, other = ranks
+        late.message(SEND, "MPI_Send", START + 60 * ms, START + 61 * ms, size=8, comm="w", peer=1, tag=0)
+        other.message(RECEIVE, "MPI_Recv", START + 10 * ms, START + 70 * ms, size=8, comm="w", peer=0, tag=0)
+        other.process.call(other.thread, "clGetDeviceInfo", other.code, START + 20 * ms, START + 30 * ms)
+        late.at, other.at = START + 61 * ms, START + 70 * ms
+        out = self.path("within.sonde")
+        for rank in ranks:
+            rank.write(out)
+        job, *paths = self.json(out, "critical")
+        self.assertEqual({row["rank"]: row["ns"] for row in job["stays"]}, {0: 60 * ms, 1: 10 * ms})
+        alone = next(path for path in paths if path["rank"] == 1)
+        self.assertEqual([alone["composition"][name]["ns"] for name in ("host", "message", "api")], [10 * ms, 50 * ms, 10 * ms])
+
+
+if __name__ == "__main__":
+    cli.main()
