@@ -129,7 +129,7 @@ static const struct sonde_view_columns stays = SONDE_VIEW_COLUMNS("stays", stay_
 
 static const struct sonde_view_column columns[] = {
     {NULL, "Process", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0,
-     "rank and name of the process; longest path first, before them the path through all ranks that wait for each other's messages"},
+     "rank and name of the process; longest path first, before them the path through all ranks that wait for each other"},
     {"length_ns", "length", SONDE_CELL_TIME, 0, 0, "length of the path, from begin to end"},
     {NULL, "host", SONDE_CELL_SHARE, 0, 2, "% of the length in host code between API calls"},
     {NULL, "off CPU", SONDE_CELL_SHARE, 0, 3, "% of the length off the CPU in host code"},
@@ -151,7 +151,7 @@ static const struct sonde_view_column columns[] = {
     {"starts_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "inferred steps from a thread's start to the main thread"},
     {"wakes_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "inferred steps from a sleeping thread to its waker"},
     {"callbacks_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "inferred steps from a callback to the operation that triggered it"},
-    {"messages", NULL, SONDE_CELL_COUNT, 0, 0, "steps from a call of MPI to the process for which it waited"},
+    {"messages", NULL, SONDE_CELL_COUNT, 0, 0, "steps from a call of MPI, or a kernel of NCCL, to the process for which it waited"},
     {"lost", NULL, SONDE_CELL_COUNT, 0, 0, "steps without a predecessor"},
     {"limited", NULL, SONDE_CELL_BOOLEAN, 0, 0, "only the last part of the run was examined"},
     {"dropped", NULL, SONDE_CELL_BOOLEAN, 0, 0, "rows of the trace were dropped while recording"},
@@ -513,7 +513,7 @@ static void show_path(const struct sonde_query *q, const struct sonde_path *path
     char time[SONDE_NUMBER_MAX];
     struct sonde_text name = {0};
     name_path(q, &name, path);
-    sonde_view_say(out, gap, is_job(path) ? "%s: %s through the ranks that wait for each other's messages, from the %s to the last recorded event" : "%s: %s from the %s to the last recorded event",
+    sonde_view_say(out, gap, is_job(path) ? "%s: %s through the ranks that wait for each other, from the %s to the last recorded event" : "%s: %s from the %s to the last recorded event",
                    sonde_text_get(&name),
                    sonde_number_time(time, (double)length(path)),
                    path->limited ? "start of the examined part" : (p->header.exec_ns ? "program's start" : "agent's start"));

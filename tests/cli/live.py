@@ -252,6 +252,18 @@ class Process:
                            "failed": bool(flags & FAILED), "bad_time": bool(flags & BAD_TIME)})
         return node
 
+    def collective(self, lane, api_node, enter, start, end, name, size=0, work=0):
+        """One of NCCL's, over the kernel that carries it out: on its communicator's lane, of the kernel's call."""
+        self.correlation += 1
+        index = KINDS.index("collective")
+        node = self.node(api_node, self.frame(OP, op=index, name=name))
+        self.owned.setdefault(("OP", lane), []).append(
+            struct.pack(ROWS["OP"], start, end, enter, enter, enter, size, self.correlation, node, work, 0, index, 0))
+        self.account(node, lane, end - start, size, (0, 0, start - enter))
+        self.launched[node, lane] = work
+        self.ledger["seen"] += 1
+        self.ledger["done"] += 1
+
     # ---- writing -------------------------------------------------------------
 
     def histogram(self, times):

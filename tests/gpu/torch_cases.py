@@ -219,6 +219,27 @@ def check_nccl_graph(m):
     yield f"replayed kernels say where they were captured (line {line})", line in links, str(links)
 
 
+def on_path(m, category, word):
+    """Time on the path through all ranks of what is called so, and which rank has most of it."""
+    rows = [row for row in m.view("critical")[0]["things"] if row["category"] == category and word in row["name"].lower()]
+    return sum(row["ns"] for row in rows), {row["most_rank"] for row in rows}
+
+
+def check_nccl_late(m):
+    """The path through both ranks has the host code of one and the kernels of the other, for which the all-reduces waited."""
+    path = m.view("critical")[0]
+    yield "NCCL: a path through both ranks", path["process"] is None and {row["rank"] for row in path["stays"]} == {0, 1} and path["messages"] >= 2 * nccl.LATE - 1, str(path["stays"])
+    yield equal("NCCL: it has its length", (sum(row["ns"] for row in path["stays"]), sum(part["ns"] for part in path["composition"].values())), (path["length_ns"],) * 2)
+    thought, ranks = on_path(m, "host", "think")
+    yield "NCCL: what rank 1 computes is on it", ranks == {1} and 0.85 < thought / (nccl.LATE * nccl.LATE_S * 1e9) < 1.1, f"{thought} ns, {ranks}"
+    ran = sum(row["total_ns"] for row in m.view("kernels") if "gemm" in row["name"].lower())
+    gemm, ranks = on_path(m, "kernel", "gemm")
+    yield "NCCL: so are rank 0's kernels", ranks == {0} and 0.8 < gemm / ran <= 1, f"{gemm} of {ran} ns, {ranks}"
+    reduced, _ = on_path(m, "kernel", "nccl")
+    all_of = sum(row["total_ns"] for row in m.view("kernels") if "nccl" in row["name"].lower())
+    yield "NCCL: and of its own kernels what nobody waited in", reduced < 0.2 * all_of, f"{reduced} of {all_of} ns"
+
+
 def check_mpi_wait(m):
     """Rank 1 waits for a kernel of rank 0's."""
     said, steps, side = m.view("messages"), 8, 8192
@@ -229,6 +250,8 @@ def check_mpi_wait(m):
     yield "MPI: at its line", row["frames"][0]["name"] == "consume" and row["frames"][0]["line"] == line, str(row["frames"])
     yield "MPI: for a kernel of rank 0's", row["cause"] == "device" and "gemm" in row["cause_name"].lower() and row["cause_ns"] > 0.8 * row["for_ns"], str(row)
     busy = {one["rank"]: one["busy_ns"] for one in m.view("ranks")["ranks"]}
+    gemm, ranks = on_path(m, "kernel", "gemm")
+    yield "MPI: which is on the path through both ranks", ranks == {0} and gemm > 0.8 * row["cause_ns"], f"{gemm} ns, {ranks}"
     yield "MPI: no longer than that ran", row["wait_ns"] <= 1.1 * busy[0], f"{row['wait_ns']} of {busy}"
 
 
@@ -345,6 +368,7 @@ CASES = [
               launcher=["torchrun", "--standalone", "--nproc-per-node=2", "--no-python"]),
     TorchCase("torch-nccl-bytes", script="torch_nccl.py", checks=[check_nccl_bytes], gpus=2, env={"SONDE_TEST_NCCL": "bytes"}, options=["--comm"]),
     TorchCase("torch-nccl-graph", script="torch_nccl.py", checks=[check_nccl_graph], gpus=2, env={"SONDE_TEST_NCCL": "graph"}),
+    TorchCase("torch-nccl-late", script="torch_nccl.py", checks=[check_nccl_late], gpus=2, env={"SONDE_TEST_NCCL": "late"}),
     TorchCase("torch-mpi-wait", script="mpi_wait.py", checks=[check_mpi_wait], module="mpi4py",
               launcher=["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"]),
     TorchCase("torch-mpi", script="mpi_rank.py", checks=[check_mpi], module="mpi4py",

@@ -1,11 +1,13 @@
 """Two ranks, one GPU each: collectives and pairs, counted in torch_cases.py. Started as torchrun would, by this same script.
 
 With SONDE_TEST_NCCL=graph: one all-reduce, captured and replayed. With SONDE_TEST_NCCL=bytes: each collective, large, so that NVLink's counters have little else.
+With SONDE_TEST_NCCL=late: all-reduces for which by turns rank 1 is late, since it computes on the host, and rank 0, since its device does.
 """
 import os
 import socket
 import subprocess
 import sys
+import time
 
 ROUNDS, GATHERS, SENDS, EXCHANGES, REPLAYS = 20, 10, 5, 3, 7
 PART = 16 << 20  # elements of 4 bytes
@@ -75,6 +77,32 @@ def large(torch, dist, me):
     assert few.eq(2).all().item()
 
 
+LATE, LATE_S, SIDE = 6, 0.02, 8192
+
+
+def think():
+    until = time.perf_counter() + LATE_S
+    while time.perf_counter() < until:
+        pass
+
+
+def late(torch, dist, me):
+    x, y = torch.ones(1 << 16, device="cuda"), torch.full((SIDE, SIDE), 1e-4, device="cuda")
+    dist.all_reduce(x), torch.mm(y, y)
+    torch.cuda.synchronize()
+    dist.barrier()
+    for _ in range(LATE):
+        if me == 1:
+            think()
+        dist.all_reduce(x)
+        torch.cuda.synchronize()
+        if me == 0:
+            for _ in range(8):
+                y = torch.mm(y, y)
+        dist.all_reduce(x)
+        torch.cuda.synchronize()
+
+
 def rank():
     import torch
     import torch.distributed as dist
@@ -85,6 +113,8 @@ def rank():
         graph(torch, dist, me)
     elif os.environ.get("SONDE_TEST_NCCL") == "bytes":
         large(torch, dist, me)
+    elif os.environ.get("SONDE_TEST_NCCL") == "late":
+        late(torch, dist, me)
     else:
         collectives(torch, dist, me)
         pairs(torch, dist, me)

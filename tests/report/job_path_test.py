@@ -133,7 +133,138 @@ class Job:
                 at = step.enter
 
 
+class Node:
+    """Something that lasts `own` from the last of what it needs on; where that is not `first`, it needed the rest only to have come by its end."""
+
+    def __init__(self, rank, thing, own, needs, late=()):
+        self.rank, self.thing, self.own, self.needs = rank, thing, own, needs
+        self.start = max((node.end for node in needs), default=START)
+        self.late = [node for node in late if node.end <= self.start + own]  # they did not decide
+        self.end = self.start + own
+
+
+class Training:
+    """Ranks that launch kernels, and all-reduces whose kernels need those of all ranks; now and then a rank waits for its device. Nodes in an order in
+    which they can happen."""
+
+    def __init__(self, chance, size, steps):
+        self.chance, self.size, self.nodes = chance, size, []
+        self.thread, self.queue = [None] * size, [None] * size  # the latest node of each
+        self.calls = []  # (rank, API, its node, kernel's nodes (begin, own) or None, kernel's name)
+        for _ in range(steps):
+            for rank in range(size):
+                for _ in range(chance.randrange(3)):
+                    self.launch(rank, chance.choice(("gemm", "relu")))
+            self.all_reduce()
+            for rank in range(size):
+                if chance.random() < 0.5:
+                    self.wait(rank)
+
+    def node(self, *of, **more):
+        node = Node(*of, **more)
+        self.nodes.append(node)
+        return node
+
+    def call(self, rank, name):
+        host = self.node(rank, "host", self.some(200), [self.thread[rank]] if self.thread[rank] else [])
+        self.thread[rank] = self.node(rank, name, self.some(9), [host])
+        return self.thread[rank]
+
+    def some(self, most):
+        return self.chance.randrange(1, most) * US + self.chance.randrange(1000)
+
+    def launch(self, rank, name):
+        call = self.call(rank, "cuLaunchKernel")
+        kernel = self.node(rank, name, self.some(300), [call] + ([self.queue[rank]] if self.queue[rank] else []))
+        self.queue[rank] = kernel
+        self.calls.append((rank, "cuLaunchKernel", call, (kernel.start, kernel.end), name))
+
+    def all_reduce(self):
+        begins = []
+        for rank in range(self.size):
+            call = self.call(rank, "cuLaunchKernelEx")
+            begins.append((call, self.node(rank, "reduce", 0, [call] + ([self.queue[rank]] if self.queue[rank] else []))))
+        for rank, (call, begin) in enumerate(begins):
+            others = [other for _, other in begins]
+            decided = max(others, key=lambda other: other.end)
+            kernel = self.node(rank, "reduce", self.some(100), others if decided is not begin else [begin], late=others if decided is begin else ())
+            self.queue[rank] = kernel
+            self.calls.append((rank, "reduce", call, (begin.end, kernel.end), "reduce"))
+
+    def wait(self, rank):
+        enter = self.node(rank, "host", self.some(200), [self.thread[rank]])
+        kernel = self.queue[rank]
+        if kernel.end > enter.end:
+            call = self.node(rank, "cuStreamSynchronize", self.some(9), [enter, kernel])
+        else:
+            call = self.node(rank, "cuStreamSynchronize", self.some(9), [enter], late=[kernel])
+        self.thread[rank] = call
+        self.calls.append((rank, "cuStreamSynchronize", (enter.end, call.end), None, None))
+
+    def write(self, path):
+        for number in range(self.size):
+            rank = Rank(number, self.size)
+            p, code = rank.process, rank.function("work")
+            device = p.device("GPU")
+            queue, comm = p.queue(device), p.lane(2, device=device, name=f"NCCL pg 0x1 rank {number} of {self.size}")
+            for of, api, call, kernel, name in self.calls:
+                if of != number:
+                    continue
+                if not kernel:
+                    p.call(rank.thread, api, code, *call)
+                    p.wait(rank.thread, call[0], queue=queue)
+                    continue
+                node = p.enqueue(rank.thread, queue, "cuLaunchKernelEx" if api == "reduce" else api, code, "kernel", call.start, call.end, *kernel, name=name)
+                if api == "reduce":
+                    p.collective(comm, node, call.start, *kernel, name="AllReduce float32", size=4096)
+            rank.at = max(p.stop_ns, self.thread[number].end)
+            rank.write(path)
+
+    def end(self, half=None):
+        ends = {}
+        for node in self.nodes:
+            own = node.own - (node.own // 2 if node.thing == half else 0)
+            ends[node] = max([ends[other] for other in node.needs], default=START) + own
+            ends[node] = max([ends[node], *(ends[other] for other in node.late)])
+        return max(ends.values())
+
+    def path(self):
+        spent, over = collections.Counter(), 0
+        node = max(self.nodes, key=lambda node: node.end)
+        while True:
+            spent[node.rank, node.thing] += node.own
+            before = max(node.needs, key=lambda other: other.end, default=None)
+            if not before:
+                return spent, over
+            over += before.rank != node.rank
+            node = before
+
+
 class JobPath(Case):
+    def test_all_reduce(self):
+        all_over = 0
+        for seed in range(12):
+            chance = random.Random(seed)
+            job = Training(chance, chance.randrange(2, 6), 15)
+            out = self.path(f"nccl{seed}.sonde")
+            job.write(out)
+            said = self.json(out, "critical", "--limit", "0")[0]
+            spent, over = job.path()
+            end = max(node.end for node in job.nodes)
+            self.assertEqual(job.end(), end, "the model itself")
+            self.assertEqual((said["process"], said["length_ns"], said["messages"], said["lost"]), (None, end - START, over, 0))
+            ranks, things = collections.Counter(), collections.Counter()
+            for (rank, thing), ns in spent.items():
+                ranks[rank] += ns
+                things[thing] += ns
+            self.assertEqual({row["rank"]: row["ns"] for row in said["stays"]}, dict(+ranks))
+            got = {"host" if row["category"] == "host" else row["name"]: row for row in said["things"]}
+            self.assertEqual({name: row["ns"] for name, row in got.items()}, dict(+things))
+            all_over += over
+            for name, row in got.items():
+                self.assertEqual(row["saving_ns"], min(end - job.end(name), row["ns"] // 2), name)
+        self.assertGreater(all_over, 50)
+
     def test_random(self):
         for seed in range(12):
             chance = random.Random(seed)

@@ -38,6 +38,7 @@ class Trace:
     def __init__(self, export):
         self.processes = export["processes"]
         self.calls = export["calls"]
+        self.messages = export["messages"]
         self.groups = {row["kind"]: row["group"] for row in export["operation_totals"]}
         self.ops = export["operations"]
         self.whole = all(p["trace"] and p["ledger"]["seen"] == p["ledger"]["done"] and not p["ledger"]["damaged_chunks"]
@@ -189,14 +190,22 @@ def critical_path(p):
 
 
 def critical(value, trace):
+    """Of each process, and (its process is null) through all ranks that wait for each other."""
     numbers = {p["name"]: p["id"] for p in trace.processes}
     for p in value:
         yield from critical_path(p)
-        process, at = numbers[p["process"]], f"critical path of {p['process']}: "
-        kernels = length(trace.running(process, None, lambda op: trace.groups[op["kind"]] == "kernel"))
+        at = f"critical path of {p['process']}: "
+        of = [numbers[p["process"]]] if p["process"] else [numbers[stay["process"]] for stay in p["stays"]]
+        kernels = sum(length(trace.running(process, None, lambda op: trace.groups[op["kind"]] == "kernel")) for process in of)
         yield at + "no more kernel time than there is", p["composition"]["kernel"]["ns"] <= kernels, f"{p['composition']['kernel']['ns']} of {kernels}"
-        ends = [c["leave_ns"] for c in trace.calls if c["process"] == process]
-        ends += [end for _, end in trace.running(process)]
+        for stay in p["stays"]:
+            yield check(at + f"parts in {stay['process']}", sum(stay["composition"].values()), stay["ns"])
+        if not p["process"]:
+            yield check(at + "in all processes", sum(stay["ns"] for stay in p["stays"]), p["length_ns"])
+            yield check(at + "it ends with the last of them", p["end_ns"], max(path["end_ns"] for path in value if path["process"] in {stay["process"] for stay in p["stays"]}))
+            continue
+        ends = [c["leave_ns"] for c in trace.calls + trace.messages if c["process"] == of[0]]
+        ends += [end for _, end in trace.running(of[0])]
         if ends and not p["limited"]:
             yield check(at + "it ends with the last event", p["end_ns"], max(ends))
 

@@ -8,6 +8,7 @@
 #include "analyze/trace/trace.h"
 #include "base/map.h"
 #include "late.h"
+#include "needs.h"
 
 /* A row, with what of it is the same in all ranks. */
 struct one {
@@ -31,7 +32,7 @@ struct making {
     struct sonde_intern functions;
     struct sonde_map collectives; /* function and communicator -> index + 1 */
     uint32_t process, rank, host; /* whose rows are read */
-    struct sonde_message_needs *needs; /* NULL: not wanted */
+    struct sonde_needs *needs; /* NULL: not wanted */
 };
 
 #define CHAIN_MAX 16  /* ranks that wait for each other, one after the other, are followed so far */
@@ -130,44 +131,22 @@ static void waits(struct one *waiter, enum sonde_message_wait wait, uint64_t ns,
 
 /* ---- who needed whom --------------------------------------------------------------------------- */
 
-static int begin_meeting(struct making *k)
-{
-    const size_t first = k->needs->points.count;
-    return sonde_vector_push(&k->needs->meetings, (struct sonde_message_meeting){.first = first, .last = first});
-}
-
 /* `one` began at `ns` what the latest meeting is about. */
 static int add_point(struct making *k, const struct one *one, uint64_t ns)
 {
-    struct sonde_message_needs *needs = k->needs;
-    struct sonde_message_meeting *meeting = &needs->meetings.items[needs->meetings.count - 1];
-    if (sonde_vector_push(&needs->points, (struct sonde_message_point){one->process, one->lane, ns}))
-        return SONDE_ENOMEM;
-    meeting->count++;
-    if (ns > needs->points.items[meeting->last].ns)
-        meeting->last = needs->points.count - 1;
-    return 0;
+    return sonde__needs_point(k->needs, (struct sonde_need_point){.process = one->process, .lane = one->lane, .ns = ns});
 }
 
 /* `waiter` could not go on before the latest meeting. */
 static int add_need(struct making *k, const struct one *waiter)
 {
-    struct sonde_message_needs *needs = k->needs;
-    const size_t meeting = needs->meetings.count - 1;
-    const uint64_t ns = needs->points.items[needs->meetings.items[meeting].last].ns;
-    return sonde_vector_push(&needs->needs, (struct sonde_message_need){
-                                                .process = waiter->process,
-                                                .lane = waiter->lane,
-                                                .enter_ns = waiter->enter_ns,
-                                                .until_ns = ns < waiter->leave_ns ? ns : waiter->leave_ns,
-                                                .meeting = meeting,
-                                            });
+    return sonde__needs_add(k->needs, (struct sonde_need){.process = waiter->process, .lane = waiter->lane, .enter_ns = waiter->enter_ns}, waiter->leave_ns);
 }
 
 /* One thread needed another. */
 static int add_single(struct making *k, const struct one *waiter, const struct one *also, const struct one *other, uint64_t ns)
 {
-    int rc = begin_meeting(k);
+    int rc = sonde__needs_meet(k->needs);
     rc = rc ? rc : add_point(k, other, ns);
     rc = rc ? rc : add_need(k, waiter);
     return rc || !also ? rc : add_need(k, also);
@@ -284,7 +263,7 @@ static int add_meeting(struct making *k, struct one **calls, size_t count, const
     const bool from_root = kind == SONDE_MESSAGE_FROM_ROOT, to_root = kind == SONDE_MESSAGE_TO_ROOT;
     if (kind == SONDE_MESSAGE_PREFIX || ((from_root || to_root) && !root) || (to_root && count < 2))
         return 0;
-    int rc = begin_meeting(k);
+    int rc = sonde__needs_meet(k->needs);
     for (size_t i = 0; i < count && !rc; i++)
         if (from_root ? calls[i] == root : !to_root || calls[i] != root)
             rc = add_point(k, calls[i], calls[i]->posted_ns);
@@ -659,19 +638,12 @@ int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde
     return make(&(struct making){.m = m, .profile = profile, .out = out});
 }
 
-int sonde_message_needs_find(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_message_needs *out)
+int sonde__message_needs(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_needs *out)
 {
     struct sonde_messages messages = {0};
     const int rc = make(&(struct making){.m = m, .profile = profile, .out = &messages, .needs = out});
     sonde_messages_fini(&messages);
     return rc;
-}
-
-void sonde_message_needs_fini(struct sonde_message_needs *needs)
-{
-    sonde_vector_fini(&needs->points);
-    sonde_vector_fini(&needs->meetings);
-    sonde_vector_fini(&needs->needs);
 }
 
 void sonde_messages_fini(struct sonde_messages *messages)

@@ -93,28 +93,6 @@ struct sonde_messages {
     uint64_t mixed;          /* collective calls on a communicator whose ranks do not agree on which comes when */
 };
 
-/* A thread entered a call that others needed. Times are on the axes of their processes. */
-struct sonde_message_point {
-    uint32_t process, lane;
-    uint64_t ns;
-};
-struct sonde_message_meeting {     /* it takes place when all of its points are reached */
-    size_t first, count, last;     /* of points; the last in time */
-};
-struct sonde_message_need {        /* a thread could not leave a call before a meeting */
-    uint32_t process, lane;
-    uint64_t enter_ns, until_ns;   /* of the call; not after its end, before its beginning where it did not wait */
-    size_t meeting;
-};
-struct sonde_message_needs {       /* ready when zeroed; in no order */
-    SONDE_VECTOR(struct sonde_message_point) points;
-    SONDE_VECTOR(struct sonde_message_meeting) meetings;
-    SONDE_VECTOR(struct sonde_message_need) needs;
-};
-/* 0 or SONDE_ENOMEM; fini in both cases. */
-int sonde_message_needs_find(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_message_needs *out);
-void sonde_message_needs_fini(struct sonde_message_needs *needs);
-
 /* Ready when zeroed. 0, or SONDE_ENOMEM; fini in both cases. */
 int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_messages *out);
 void sonde_messages_fini(struct sonde_messages *messages);

@@ -166,10 +166,10 @@ struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint3
         uint32_t at, end = sonde__cp_waits(g->op_waits, g->op_wait_count, index, &at);
         for (; at < end; at++) {
             struct sonde__cp_cause one = {.kind = CP_NOTHING};
-            if (g->op_waits[at].what == CP_SET) {
+            if (g->op_waits[at].what == CP_SET)
                 offer_set(g, &g->op_waits[at], op->start, &best);
+            if (g->op_waits[at].what == CP_SET || g->op_waits[at].what == CP_MEETING)
                 continue;
-            }
             offer_wait(g, &g->op_waits[at], op->start, &one);
             keep_earlier(g, index, &one, &best);
         }
@@ -190,6 +190,22 @@ struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint3
     return best;
 }
 
+static void offer_meeting(const struct sonde__cp_wait *w, uint64_t from, uint64_t at, struct sonde__cp_cause *best)
+{
+    if (w->until > from && w->until <= at && (best->kind == CP_NOTHING || w->until > best->time))
+        *best = (struct sonde__cp_cause){CP_ELSEWHERE, w->id, w->until, false};
+}
+
+struct sonde__cp_cause sonde__cp_op_met(const struct sonde__cp_graph *g, uint32_t index, uint64_t at)
+{
+    struct sonde__cp_cause best = {.kind = CP_NOTHING};
+    uint32_t i, end = g->ops[index].waits ? sonde__cp_waits(g->op_waits, g->op_wait_count, index, &i) : 0;
+    for (i = end ? i : 0; i < end; i++)
+        if (g->op_waits[i].what == CP_MEETING)
+            offer_meeting(&g->op_waits[i], g->ops[index].start, at, &best);
+    return best;
+}
+
 struct sonde__cp_cause sonde__cp_call_cause(const struct sonde__cp_graph *g, uint32_t index, uint64_t at)
 {
     const struct sonde__cp_call *call = &g->calls[index];
@@ -206,9 +222,7 @@ struct sonde__cp_cause sonde__cp_call_cause(const struct sonde__cp_graph *g, uin
                 continue;
             }
             if (g->call_waits[i].what == CP_MEETING) {
-                const uint64_t until = g->call_waits[i].until;
-                if (until > call->enter && until <= at && (best.kind == CP_NOTHING || until > best.time))
-                    best = (struct sonde__cp_cause){CP_ELSEWHERE, g->call_waits[i].id, until, false};
+                offer_meeting(&g->call_waits[i], call->enter, at, &best);
                 continue;
             }
             offer_wait(g, &g->call_waits[i], at, &one);

@@ -56,6 +56,7 @@ struct walk {
     const struct sonde__cp_graph *g;
     enum {
         AT_OP,
+        AT_START, /* of an operation, of which nothing is on the path */
         AT_THREAD,
         AT_BEGIN,
     } where;
@@ -189,14 +190,33 @@ static void emit(struct walk *w, uint32_t category, uint64_t from, uint32_t node
 
 /* ---- steps ------------------------------------------------------------------------------ */
 
+/* Over to the process that came last to a meeting, now. */
+static void go_elsewhere(struct walk *w, uint32_t meeting)
+{
+    const struct sonde_need_point *last = &w->run->needs.points.items[w->run->needs.meetings.items[meeting].last];
+    w->path->messages++;
+    go_to(w, last->process);
+    w->path->stays.items[w->in].count++;
+    w->where = last->end_ns ? AT_START : AT_THREAD;
+    w->id = last->lane;
+}
+
 static void step_op(struct walk *w)
 {
     const struct sonde__cp_op *op = &w->g->ops[w->id];
+    const struct sonde__cp_cause met = w->where == AT_OP ? sonde__cp_op_met(w->g, w->id, w->at) : (struct sonde__cp_cause){.kind = CP_NOTHING};
     const struct sonde__cp_cause cause = sonde__cp_op_cause(w->g, w->id);
     const uint32_t category = sonde__cp_category(op->kind);
     w->lane = w->g->lanes[op->lane].lane;
     w->delayed = sonde__cp_thing(w->book, category, op->node) + 1;
-    emit(w, category, op->start < w->at ? op->start : w->at, op->node);
+    if (met.kind) {
+        emit(w, category, met.time, op->node);
+        go_elsewhere(w, met.id);
+        return;
+    }
+    if (w->where == AT_OP)
+        emit(w, category, op->start < w->at ? op->start : w->at, op->node);
+    w->where = AT_OP;
     if (cause.kind == CP_OPERATION) {
         emit(w, SONDE_PATH_GAP, cause.time < w->at ? cause.time : w->at, op->node);
         w->id = cause.id;
@@ -211,17 +231,6 @@ static void step_op(struct walk *w)
     w->path->lost++;
     w->where = w->g->main ? AT_THREAD : AT_BEGIN;
     w->id = w->g->main - 1;
-}
-
-/* Over to the process that came last to a meeting, now. */
-static void go_elsewhere(struct walk *w, uint32_t meeting)
-{
-    const struct sonde_message_point *last = &w->run->needs.points.items[w->run->needs.meetings.items[meeting].last];
-    w->path->messages++;
-    go_to(w, last->process);
-    w->path->stays.items[w->in].count++;
-    w->where = AT_THREAD;
-    w->id = last->lane;
 }
 
 /* Within a call, entered before w->at. */
@@ -398,7 +407,7 @@ static int walk(struct walk *w)
     if (is_job(w))
         w->path->stays.items[w->in].count++;
     while (w->where != AT_BEGIN && w->at > w->g->begin && most-- && !w->run->out.rc) {
-        if (w->where == AT_OP)
+        if (w->where == AT_OP || w->where == AT_START)
             step_op(w);
         else
             step_thread(w);
@@ -716,7 +725,7 @@ void sonde__cp_close(struct sonde__cp_run *run)
         sonde_recorded_fini(&run->list[i].recorded);
     }
     free(run->list);
-    sonde_message_needs_fini(&run->needs);
+    sonde_needs_fini(&run->needs);
     sonde__cp_result_fini(&run->out);
 }
 

@@ -8,7 +8,7 @@
 #ifndef SONDE_ANALYZE_ANSWERS_CRITICAL_GRAPH_H
 #define SONDE_ANALYZE_ANSWERS_CRITICAL_GRAPH_H
 
-#include "analyze/job/messages.h"
+#include "analyze/job/needs.h"
 #include "analyze/model/recorded.h"
 #include "analyze/samples/gaps.h"
 #include "base/kinds.h"
@@ -154,6 +154,8 @@ struct sonde__cp_cause {     /* what finished last of what had to finish first *
     uint64_t time;           /* when; not after what it made wait */
     bool inferred;
 };
+/* Of an operation's being where it is at `at` (its end, or earlier): CP_ELSEWHERE within it, or nothing. */
+struct sonde__cp_cause sonde__cp_op_met(const struct sonde__cp_graph *g, uint32_t op, uint64_t at);
 /* Of an operation's start. */
 struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint32_t op);
 /* Of a call's being where it is at `at` (its leave, or earlier): an operation it waited for, that ended within it, or
@@ -215,7 +217,7 @@ struct sonde__cp_book {
     sonde__gap_samples found;
 };
 void sonde__cp_book_fini(struct sonde__cp_book *b);
-/* What a path leads through: a process, or those of a job that wait for each other's messages. */
+/* What a path leads through: a process, or those of a job that wait for each other. */
 struct sonde__cp_process {
     struct sonde__cp_graph g;
     struct sonde_recorded recorded;
@@ -225,7 +227,7 @@ struct sonde__cp_run {           /* ready when zeroed */
     struct sonde__cp_result out;
     struct sonde__cp_process *list;
     uint32_t count;
-    struct sonde_message_needs needs; /* of a job; `process` of points counts in `list`, `lane` is a thread of its graph */
+    struct sonde_needs needs;    /* of a job; `process` of points counts in `list`, `lane` is a thread of its graph, or (end_ns) an operation */
 };
 /* Read the processes (indices of the measurement); `max_rows` of all together. 0, SONDE_ENOMEM, or an error of reading; close in either case. */
 int sonde__cp_open(const struct sonde_measurement *m, const struct sonde_profile *profile, const uint32_t *processes, uint32_t count,

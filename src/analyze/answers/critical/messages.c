@@ -1,10 +1,11 @@
-/* messages.c - MPI in the graph: its calls are calls of their threads, and what they waited for lies in other processes.
+/* messages.c - MPI and NCCL in the graph: calls of MPI are calls of their threads, and what they and NCCL's kernels waited for lies in other processes.
  *
  * A call of MPI that calls the GPU's runtime is in pieces around those calls, as calls of a thread follow each other.
  */
 #include "graph.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/trace/trace.h"
 
@@ -137,7 +138,7 @@ int sonde__cp_add_message_calls(const struct sonde__cp_loading *l, sonde__cp_loa
     return rc;
 }
 
-/* ---- what they waited for ------------------------------------------------------------------------ */
+/* ---- who waited for other processes: calls, and kernels of NCCL ---------------------------------------------- */
 
 /* The thread of a lane, from 1; 0: there is none. */
 static link thread_of(const struct sonde__cp_graph *g, uint32_t lane)
@@ -148,15 +149,50 @@ static link thread_of(const struct sonde__cp_graph *g, uint32_t lane)
     return 0;
 }
 
-/* Processes and lanes as the run numbers them; a point that is not in it lies before all. */
+/* The kernel that ran so, on whatever queue: its start may have been moved by the clocks' bound. */
+static link kernel_of(const struct sonde__cp_graph *g, uint64_t start, uint64_t end)
+{
+    for (uint32_t i = 0; i < g->lane_count; i++) {
+        const struct sonde__cp_lane *q = &g->lanes[i];
+        uint32_t low = q->first, high = q->first + q->count;
+        while (low < high) {
+            const uint32_t middle = low + (high - low) / 2;
+            if (g->ops[middle].start < start)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        for (; low < q->first + q->count && g->ops[low].start <= start + g->bound; low++)
+            if (g->ops[low].end == end && sonde__cp_category(g->ops[low].kind) == SONDE_PATH_KERNEL)
+                return low + 1;
+    }
+    return 0;
+}
+
+/* The piece of the call that could not be left before: where it waited the one that the meeting ended in. */
+static link piece_of(const struct sonde__cp_graph *g, const struct sonde_need *need)
+{
+    const link thread = thread_of(g, need->lane);
+    const link call = thread ? sonde__cp_call_at(g, thread - 1, need->until_ns > need->enter_ns ? need->until_ns - 1 : need->enter_ns) : 0;
+    return call && g->calls[call - 1].message && g->calls[call - 1].leave >= need->until_ns ? call : 0;
+}
+
+/* Points as the run numbers them; a meeting of which one is not in the run has none left. */
 static void number_points(struct sonde__cp_run *run, const uint32_t *number)
 {
-    for (size_t i = 0; i < run->needs.points.count; i++) {
-        struct sonde_message_point *point = &run->needs.points.items[i];
-        point->process = number[point->process];
-        const link thread = thread_of(&run->list[point->process].g, point->lane);
-        point->ns = thread ? point->ns : 0;
-        point->lane = thread ? thread - 1 : 0;
+    for (size_t m = 0; m < run->needs.meetings.count; m++) {
+        struct sonde_need_meeting *meeting = &run->needs.meetings.items[m];
+        bool whole = true;
+        for (size_t i = meeting->first; i < meeting->first + meeting->count; i++) {
+            struct sonde_need_point *point = &run->needs.points.items[i];
+            point->process = number[point->process];
+            const struct sonde__cp_graph *g = &run->list[point->process].g;
+            const link at = point->end_ns ? kernel_of(g, point->ns, point->end_ns) : thread_of(g, point->lane);
+            point->lane = at - 1;
+            whole &= at != 0;
+        }
+        if (!whole)
+            meeting->count = 0;
     }
 }
 
@@ -166,64 +202,72 @@ static int by_target(const void *left, const void *right)
     return a->target < b->target ? -1 : a->target > b->target;
 }
 
-/* The piece of the call that could not be left before: where it waited the one that the meeting ended in. */
-static link piece_of(const struct sonde__cp_graph *g, const struct sonde_message_need *need)
-{
-    const link thread = thread_of(g, need->lane);
-    const link call = thread ? sonde__cp_call_at(g, thread - 1, need->until_ns > need->enter_ns ? need->until_ns - 1 : need->enter_ns) : 0;
-    return call && g->calls[call - 1].message && g->calls[call - 1].leave >= need->until_ns ? call : 0;
-}
-
 typedef SONDE_VECTOR(struct sonde__cp_wait) waits;
 
-static int add_needs(struct sonde__cp_run *run, uint32_t index, waits *add)
+/* `add` to those that there are, which stay sorted. */
+static int join(struct sonde__cp_wait **list, uint32_t *count, const waits *add)
 {
-    struct sonde__cp_graph *g = &run->list[index].g;
-    const size_t all = g->call_wait_count + add->count;
-    struct sonde__cp_wait *to = realloc(g->call_waits, (all + 1) * sizeof *to);
+    const size_t all = *count + add->count;
+    struct sonde__cp_wait *to = add->count ? realloc(*list, all * sizeof *to) : *list;
+    if (!add->count)
+        return 0;
     if (!to || all > UINT32_MAX)
         return SONDE_ENOMEM;
-    for (size_t i = 0; i < add->count; i++) {
-        to[g->call_wait_count + i] = add->items[i];
-        g->calls[add->items[i].target].waits = 1;
-    }
-    g->call_waits = to;
-    g->call_wait_count = (uint32_t)all;
+    memcpy(to + *count, add->items, add->count * sizeof *to);
     qsort(to, all, sizeof *to, by_target);
+    *list = to;
+    *count = (uint32_t)all;
     return 0;
+}
+
+struct added { waits calls, ops; }; /* of a process */
+
+static int add_need(struct sonde__cp_run *run, const struct sonde_need *need, uint32_t at, struct added *added)
+{
+    struct sonde__cp_graph *g = &run->list[at].g;
+    const link target = need->end_ns ? kernel_of(g, need->enter_ns, need->end_ns) : piece_of(g, need);
+    if (!target || !run->needs.meetings.items[need->meeting].count)
+        return 0;
+    if (need->end_ns)
+        g->ops[target - 1].waits = 1;
+    else
+        g->calls[target - 1].waits = 1;
+    return sonde_vector_push(need->end_ns ? &added->ops : &added->calls,
+                             (struct sonde__cp_wait){.until = need->until_ns, .target = target - 1, .id = (uint32_t)need->meeting, .what = CP_MEETING});
 }
 
 static int resolve(struct sonde__cp_run *run, const uint32_t *number)
 {
-    waits *add = calloc(run->count + 1, sizeof *add);
-    int rc = add && run->needs.meetings.count <= UINT32_MAX ? 0 : SONDE_ENOMEM;
-    for (size_t i = 0; i < run->needs.needs.count && !rc; i++) {
-        const struct sonde_message_need *need = &run->needs.needs.items[i];
-        const uint32_t at = number[need->process];
-        const link call = piece_of(&run->list[at].g, need);
-        if (call)
-            rc = sonde_vector_push(&add[at], (struct sonde__cp_wait){
-                                                 .until = need->until_ns, .target = call - 1, .id = (uint32_t)need->meeting, .what = CP_MEETING});
-    }
+    struct added *added = calloc(run->count + 1, sizeof *added);
+    int rc = added && run->needs.meetings.count <= UINT32_MAX ? 0 : SONDE_ENOMEM;
     number_points(run, number);
-    for (uint32_t i = 0; i < run->count && !rc; i++)
-        rc = add[i].count ? add_needs(run, i, &add[i]) : 0;
-    for (uint32_t i = 0; i < run->count && add; i++)
-        sonde_vector_fini(&add[i]);
-    free(add);
+    for (size_t i = 0; i < run->needs.list.count && !rc; i++) {
+        const struct sonde_need *need = &run->needs.list.items[i];
+        rc = add_need(run, need, number[need->process], &added[number[need->process]]);
+    }
+    for (uint32_t i = 0; i < run->count && !rc; i++) {
+        struct sonde__cp_graph *g = &run->list[i].g;
+        rc = join(&g->call_waits, &g->call_wait_count, &added[i].calls);
+        rc = rc ? rc : join(&g->op_waits, &g->op_wait_count, &added[i].ops);
+    }
+    for (uint32_t i = 0; i < run->count && added; i++) {
+        sonde_vector_fini(&added[i].calls);
+        sonde_vector_fini(&added[i].ops);
+    }
+    free(added);
     return rc;
 }
 
 /* number[process]: its place in the run, or UINT32_MAX; list: which. Returns how many. */
-static uint32_t number_processes(const struct sonde_message_needs *needs, uint32_t process_count, uint32_t *number, uint32_t *list)
+static uint32_t number_processes(const struct sonde_needs *needs, uint32_t process_count, uint32_t *number, uint32_t *list)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < process_count; i++)
         number[i] = UINT32_MAX;
     for (size_t i = 0; i < needs->points.count; i++)
         number[needs->points.items[i].process] = 0;
-    for (size_t i = 0; i < needs->needs.count; i++)
-        number[needs->needs.items[i].process] = 0;
+    for (size_t i = 0; i < needs->list.count; i++)
+        number[needs->list.items[i].process] = 0;
     for (uint32_t i = 0; i < process_count; i++)
         if (number[i] != UINT32_MAX) {
             number[i] = count;
@@ -236,7 +280,7 @@ int sonde__cp_open_job(const struct sonde_measurement *m, const struct sonde_pro
                        struct sonde_progress *progress, struct sonde__cp_run *run)
 {
     uint32_t *number = malloc((m->process_count + 1) * sizeof *number), *list = malloc((m->process_count + 1) * sizeof *list);
-    int rc = number && list ? sonde_message_needs_find(m, profile, &run->needs) : SONDE_ENOMEM;
+    int rc = number && list ? sonde_needs_find(m, profile, &run->needs) : SONDE_ENOMEM;
     const uint32_t count = rc ? 0 : number_processes(&run->needs, m->process_count, number, list);
     if (count > 1)
         rc = sonde__cp_open(m, profile, list, count, max_rows, progress, run);

@@ -60,13 +60,19 @@ struct replayed {               /* of all */
         uint64_t ns;
         uint32_t process, thread;
         size_t meeting;
-    } *comings; /* by time */
-    size_t coming_count, come;  /* come: so many are done */
+    } *comings;                /* of threads; by time */
+    size_t coming_count, come; /* come: so many are done */
+    struct begun {
+        uint32_t process, op;
+        size_t meeting;
+    } *begins; /* of kernels; by process, operation */
+    size_t begin_count;
 };
 
 /* What comes first of what happens at one time: a call leaves before what it enqueued
  * starts, and what has no length has ended when the call that waited for it leaves. */
 enum {
+    MEETS, /* an operation that waited for other processes ends */
     LEAVES,
     STARTS_AND_ENDS,
     LEAVES_WAIT,
@@ -242,7 +248,7 @@ static void after_meeting(const struct replay *r, uint32_t meeting, uint64_t out
 }
 
 static void after_waits(const struct replay *r, const struct sonde__cp_wait *waits, uint32_t count, uint32_t target,
-                        uint64_t at, uint64_t out[COLUMNS])
+                        uint64_t at, bool meetings, uint64_t out[COLUMNS])
 {
     const struct sonde__cp_graph *g = r->g;
     const uint64_t limit = at + g->bound;
@@ -254,7 +260,8 @@ static void after_waits(const struct replay *r, const struct sonde__cp_wait *wai
             continue;
         }
         if (w->what == CP_MEETING) {
-            after_meeting(r, w->id, out);
+            if (meetings)
+                after_meeting(r, w->id, out);
             continue;
         }
         if (w->what == CP_OP) {
@@ -281,7 +288,7 @@ static void within(struct replay *r, uint32_t thread, uint64_t at, uint64_t out[
     const struct sonde__cp_cause cause = sonde__cp_call_cause(r->g, index, at);
     uint64_t done[COLUMNS] = {0};
     if (call->waits)
-        after_waits(r, r->g->call_waits, r->g->call_wait_count, index, at, done);
+        after_waits(r, r->g->call_waits, r->g->call_wait_count, index, at, true, done);
     if (cause.kind == CP_OPERATION)
         after_op(r, cause.id, done);
     for (uint32_t k = 0; k < r->columns; k++) {
@@ -386,6 +393,41 @@ static void submitted(struct replay *r, const struct sonde__cp_op *op, bool deci
     }
 }
 
+static bool needs_others(const struct replay *r, uint32_t op)
+{
+    bool found = false;
+    uint32_t i, end = r->g->ops[op].waits ? sonde__cp_waits(r->g->op_waits, r->g->op_wait_count, op, &i) : 0;
+    for (i = end ? i : 0; i < end && !found; i++)
+        found = r->g->op_waits[i].what == CP_MEETING;
+    return found;
+}
+
+static int begun_order(const void *left, const void *right)
+{
+    const struct begun *a = left, *b = right;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    return a->op < b->op ? -1 : a->op > b->op;
+}
+
+/* Others may have waited for that. */
+static void has_begun(struct replay *r, uint32_t op, const uint64_t begin[COLUMNS])
+{
+    const struct replayed *all = r->all;
+    const struct begun wanted = {.process = (uint32_t)(r - all->list), .op = op};
+    size_t low = 0, high = all->begin_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (begun_order(&all->begins[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < all->begin_count && begun_order(&all->begins[low], &wanted) == 0; low++)
+        for (uint32_t k = 0; k < r->columns; k++)
+            later(&all->met[all->begins[low].meeting * r->columns + k], begin[k]);
+}
+
 static void starts(struct replay *r, uint32_t lane)
 {
     const struct sonde__cp_graph *g = r->g;
@@ -398,7 +440,7 @@ static void starts(struct replay *r, uint32_t lane)
     if (op->before)
         after_op(r, op->before - 1, begin);
     if (op->waits)
-        after_waits(r, g->op_waits, g->op_wait_count, index, op->start, begin);
+        after_waits(r, g->op_waits, g->op_wait_count, index, op->start, false, begin);
     uint32_t other, last = sonde__cp_default_lanes(g, op->lane, &other);
     for (; other < last; other++)
         if (sonde__cp_in_step(g, op->lane, other))
@@ -407,6 +449,7 @@ static void starts(struct replay *r, uint32_t lane)
         submitted(r, op, cause.kind == CP_CALL && cause.id == op->call - 1, begin);
     if (cause.kind == CP_CALL && cause.id != op->call - 1)
         after_call(r, cause.id, op->start, op->start - cause.time, begin);
+    const bool others = needs_others(r, index);
     for (uint32_t k = 0; k < r->columns; k++) {
         if (cause.kind == CP_OPERATION && started(r, cause.id)) {
             const uint64_t end = g->ops[cause.id].end, ended = r->ended[(size_t)cause.id * r->columns + k];
@@ -416,7 +459,8 @@ static void starts(struct replay *r, uint32_t lane)
         }
         const uint64_t end = begin[k] + halved(r, k, thing, op->end - op->start);
         r->ended[(size_t)index * r->columns + k] = end;
-        later(&r->all->last[k], end);
+        if (!others)
+            later(&r->all->last[k], end);
         if (r->queues[lane].peaks) {
             uint64_t *peak = r->queues[lane].peaks + (size_t)(index - g->lanes[lane].first) * r->columns;
             peak[k] = end;
@@ -425,6 +469,31 @@ static void starts(struct replay *r, uint32_t lane)
         }
     }
     r->queues[lane].next++;
+    has_begun(r, index, begin);
+    if (others)
+        push(r, op->end, MEETS, index);
+}
+
+/* Until it ends it may have waited: what is its own came after that. */
+static void ends_met(struct replay *r, uint32_t index)
+{
+    const struct sonde__cp_op *op = &r->g->ops[index];
+    const struct sonde__cp_cause met = sonde__cp_op_met(r->g, index, op->end);
+    const uint32_t thing = sonde__cp_thing(r->b, sonde__cp_category(op->kind), op->node);
+    uint64_t done[COLUMNS] = {0};
+    uint32_t i, end = sonde__cp_waits(r->g->op_waits, r->g->op_wait_count, index, &i);
+    for (; i < end; i++)
+        if (r->g->op_waits[i].what == CP_MEETING)
+            after_meeting(r, r->g->op_waits[i].id, done);
+    for (uint32_t k = 0; k < r->columns; k++) {
+        uint64_t *ended = &r->ended[(size_t)index * r->columns + k];
+        const uint64_t begin = *ended - halved(r, k, thing, op->end - op->start);
+        if (met.kind)
+            *ended = (begin > done[k] ? begin : done[k]) + halved(r, k, thing, op->end - met.time);
+        else
+            later(ended, done[k]);
+        later(&r->all->last[k], *ended);
+    }
 }
 
 /* What part of each pool's host code each thing is. */
@@ -477,16 +546,22 @@ static int coming_order(const void *left, const void *right)
 /* Who comes when to which meeting. */
 static int prepare_meetings(struct replayed *all, uint32_t columns)
 {
-    const struct sonde_message_needs *needs = &all->run->needs;
+    const struct sonde_needs *needs = &all->run->needs;
     all->met = calloc(needs->meetings.count * columns + 1, sizeof *all->met);
     all->comings = malloc((needs->points.count + 1) * sizeof *all->comings);
-    if (!all->met || !all->comings)
+    all->begins = malloc((needs->points.count + 1) * sizeof *all->begins);
+    if (!all->met || !all->comings || !all->begins)
         return SONDE_ENOMEM;
     for (size_t m = 0; m < needs->meetings.count; m++)
         for (size_t i = 0; i < needs->meetings.items[m].count; i++) {
-            const struct sonde_message_point *p = &needs->points.items[needs->meetings.items[m].first + i];
-            all->comings[all->coming_count++] = (struct coming){p->ns, p->process, p->lane, m};
+            const struct sonde_need_point *p = &needs->points.items[needs->meetings.items[m].first + i];
+            if (p->end_ns)
+                all->begins[all->begin_count++] = (struct begun){p->process, p->lane, m};
+            else
+                all->comings[all->coming_count++] = (struct coming){p->ns, p->process, p->lane, m};
         }
+    if (all->begin_count)
+        qsort(all->begins, all->begin_count, sizeof *all->begins, begun_order);
     if (all->coming_count)
         qsort(all->comings, all->coming_count, sizeof *all->comings, coming_order);
     return 0;
@@ -499,6 +574,7 @@ static int prepare_all(struct replayed *all, const uint32_t *things)
     size_t events = 1;
     for (uint32_t i = 0; i < run->count; i++)
         events += run->list[i].g.thread_count + run->list[i].g.lane_count;
+    events += run->needs.list.count; /* ends of operations that waited for other processes */
     all->list = calloc(run->count + 1, sizeof *all->list);
     all->heap = calloc(events, sizeof *all->heap);
     int rc = all->list && all->heap ? prepare_meetings(all, columns) : SONDE_ENOMEM;
@@ -525,6 +601,10 @@ static void come(struct replayed *all, uint64_t at)
 
 static void happens(struct replay *r, const struct event *event)
 {
+    if (event->kind == MEETS) {
+        ends_met(r, event->id);
+        return;
+    }
     if (event->kind == STARTS || event->kind == STARTS_AND_ENDS) {
         starts(r, event->id);
         push_lane(r, event->id);
@@ -568,6 +648,7 @@ static int replay(struct replayed *all, const uint32_t *things)
     free(all->heap);
     free(all->met);
     free(all->comings);
+    free(all->begins);
     return rc ? rc : all->run->out.rc;
 }
 

@@ -1,0 +1,46 @@
+/* needs.h - which thread or kernel of a rank could not go on before others had come so far: calls of MPI, and collectives of NCCL.
+ *
+ * docs/critical-path.md, "Through all ranks", says who needs whom. Ranks on different hosts do not: their clocks are not aligned.
+ */
+#ifndef SONDE_ANALYZE_JOB_NEEDS_H
+#define SONDE_ANALYZE_JOB_NEEDS_H
+
+#include "analyze/profile/profile.h"
+
+/* Others needed that a thread entered a call, or that a kernel had begun. Times are on the axes of their processes. */
+struct sonde_need_point {
+    uint32_t process, lane;
+    uint64_t ns;
+    uint64_t end_ns;               /* 0: a call; else of the kernel, whose queue is any of the process's */
+};
+struct sonde_need_meeting {        /* it takes place when all of its points are reached */
+    size_t first, count, last;     /* of points; the last in time */
+};
+struct sonde_need {                /* a call could not be left, or a kernel end, before a meeting */
+    uint32_t process, lane;
+    uint64_t enter_ns, until_ns;   /* of the call, or the kernel; not after its end, before its beginning where it did not wait */
+    uint64_t end_ns;               /* as in a point */
+    size_t meeting;
+};
+struct sonde_needs {               /* ready when zeroed; in no order */
+    SONDE_VECTOR(struct sonde_need_point) points;
+    SONDE_VECTOR(struct sonde_need_meeting) meetings;
+    SONDE_VECTOR(struct sonde_need) list;
+};
+
+/* Threads: one at a time per result. 0 or SONDE_ENOMEM; fini in both cases. */
+int sonde_needs_find(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_needs *out);
+void sonde_needs_fini(struct sonde_needs *needs);
+
+/* ---- who finds them: messages.c, collectives.c ---- */
+
+int sonde__message_needs(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_needs *out);
+int sonde__collective_needs(const struct sonde_measurement *m, struct sonde_needs *out);
+
+/* A new meeting; what follows is about it. */
+int sonde__needs_meet(struct sonde_needs *needs);
+int sonde__needs_point(struct sonde_needs *needs, struct sonde_need_point point);
+/* That one could not go on before it; `until_ns` is set. */
+int sonde__needs_add(struct sonde_needs *needs, struct sonde_need need, uint64_t leave_ns);
+
+#endif
