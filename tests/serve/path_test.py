@@ -14,7 +14,7 @@ import scenes  # noqa: E402
 
 ASK = os.path.join(cli.BUILD, "tests", "sonde-ask")
 SYNTH = os.path.join(cli.BUILD, "tests", "sonde-synth")
-TYPES = {"u64": "Q", "u32": "I", "u8": "B"}
+TYPES = {"u64": "Q", "u32": "I", "u16": "H", "u8": "B"}
 
 
 def columns(data):
@@ -32,7 +32,8 @@ def columns(data):
 
 class Path(cli.Case):
     def path_of(self, path, process=0):
-        answer, = asking.ask(ASK, path, [f"path?process={process}"])
+        """None: through all ranks."""
+        answer, = asking.ask(ASK, path, ["path?job" if process is None else f"path?process={process}"])
         self.assertEqual((answer.status, answer.type), (200, "application/octet-stream"), answer.bytes[:300])
         return columns(answer.bytes)
 
@@ -49,6 +50,7 @@ class Path(cli.Case):
             self.assertEqual([rows[0]["begin_ns"], rows[-1]["end_ns"]], axis)
             for a, b in zip(rows, rows[1:]):
                 self.assertEqual(a["end_ns"], b["begin_ns"])
+            self.assertEqual({row["process"] for row in rows}, {process["process"]})
             sums = dict.fromkeys(header["categories"], 0)
             for row in rows:
                 sums[header["categories"][row["category"]]] += row["end_ns"] - row["begin_ns"]
@@ -84,6 +86,36 @@ class Path(cli.Case):
                          [("host", 0, 1000, thread), ("api", 1000, 1100, thread), ("launch", 1100, 1300, queue), ("kernel", 1300, 51300, queue),
                           ("api", 51300, 51350, thread)])
         self.assertEqual([row["label"] for row in rows], ["<module> main.py", "clEnqueueNDRangeKernel", "launch delay", "<b>work", "clFinish"])
+
+    def test_through_all_ranks(self):
+        """Rank 1 waits for a message of rank 0's: the steps go over to it, on the axis of the run, and the call of MPI is among the thread's ranges."""
+        path, ms = self.path("job.sonde"), 1000 * 1000
+        ranks = []
+        for number in range(2):
+            p = live.Process(f"host-{number + 1}-0", number + 1, start_ns=10**12 + number * ms)
+            p.rank = (number + 1, number + 1, 2)
+            ranks.append((p, p.thread(number + 1), scenes.stack(p)))
+        t = 10**12
+        (a, a_thread, a_code), (b, b_thread, b_code) = ranks
+        a.message(a_thread, 1, "MPI_Send", a_code, t + 40 * ms, t + 41 * ms, size=8, comm="w", peer=1, tag=0)
+        b.message(b_thread, 2, "MPI_Recv", b_code, t + 10 * ms, t + 43 * ms, size=8, comm="w", peer=0, tag=0)
+        for p, _, _ in ranks:
+            p.stop_ns = t + 50 * ms
+            p.write(path)
+        header, rows = self.path_of(path, None)
+        self.assertEqual([(header["categories"][row["category"]], row["begin_ns"], row["end_ns"], row["lane"], row["process"]) for row in rows],
+                         [("host", 0, 40 * ms, a_thread, 0), ("message", 40 * ms, 43 * ms, b_thread, 1)])
+        self.assertEqual((header["process"], header["from_ns"], header["to_ns"], header["strings"][rows[1]["label"]]), (0, 0, 43 * ms, "MPI_Recv"))
+        lanes, hit, none = asking.ask(ASK, path, [f"timeline?exact&lanes=1:{b_thread}", "next?routine=%5BMPI_Recv%5D&at=0", "path?process=7"])
+        self.assertIn(b'"[MPI_Recv]"', lanes.bytes)
+        self.assertEqual((hit.json()["hit"]["process"], hit.json()["hit"]["begin_ns"], hit.json()["hit"]["end_ns"]), (1, 10 * ms, 43 * ms))
+        self.assertEqual(none.status, 404)
+
+    def test_no_ranks(self):
+        path = scenes.demo(self.folder)[0]
+        answer, = asking.ask(ASK, path, ["path?job"])
+        self.assertEqual(answer.status, 404)
+        self.assertIn("no ranks wait for each other", answer.bytes.decode())
 
     def test_of_scenes(self):
         for scene in (scenes.demo, scenes.annotated, scenes.sampled):

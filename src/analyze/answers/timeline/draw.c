@@ -373,7 +373,8 @@ static int draw_ranges(struct sonde__drawer *d, const struct sonde__asked *asked
     int rc = 0;
     if (asked->ranges_unread) {
         d->track = 1;
-        rc = add_chunks(d, asked, SONDE_TABLE_RANGE);
+        for (size_t k = 0; k < SONDE__RANGE_TABLES && !rc; k++)
+            rc = add_chunks(d, asked, sonde__range_tables[k]);
         rc = rc ? rc : put_track(d);
         d->out->tracks = 2;
         return rc;

@@ -181,17 +181,16 @@ static int each_row(void *user, const struct sonde__asked *lane, const struct so
 
 /* ---- ranges ------------------------------------------------------------------------------------------------ */
 
-static int each_range(void *user, uint32_t lane, const void *row)
+static bool is_seen(const struct scan *s, uint32_t lane, uint64_t begin)
 {
-    struct scan *s = user;
-    const struct sonde_row_range *range = row;
     const struct sonde_process *p = s->process->p;
-    const uint64_t begin = sonde__common_ns(s->process->origin_ns, range->begin_ns);
-    uint32_t label;
-    if (begin < s->first_ns || begin > s->last_ns || lane >= p->lane_count || p->lanes[lane].kind != SONDE_LANE_KIND_THREAD)
-        return 0;
-    int rc = sonde__labels_range(&s->timeline->labels, sonde_process_string(p, range->name), sonde_process_string(p, range->domain), &label);
-    rc = rc ? rc : know_labels(s);
+    return begin >= s->first_ns && begin <= s->last_ns && lane < p->lane_count && p->lanes[lane].kind == SONDE_LANE_KIND_THREAD;
+}
+
+/* The one of that label that begins there. */
+static int find_range(struct scan *s, uint32_t lane, uint64_t begin, uint32_t label)
+{
+    int rc = know_labels(s);
     if (rc || !s->accepted[label])
         return rc;
     /* On which track it is, only all ranges of the lane tell. */
@@ -223,15 +222,44 @@ static int each_range(void *user, uint32_t lane, const void *row)
     return rc;
 }
 
+static int each_range(void *user, uint32_t lane, const void *row)
+{
+    struct scan *s = user;
+    const struct sonde_row_range *range = row;
+    const struct sonde_process *p = s->process->p;
+    const uint64_t begin = sonde__common_ns(s->process->origin_ns, range->begin_ns);
+    uint32_t label;
+    if (!is_seen(s, lane, begin))
+        return 0;
+    const int rc = sonde__labels_range(&s->timeline->labels, sonde_process_string(p, range->name), sonde_process_string(p, range->domain), &label);
+    return rc ? rc : find_range(s, lane, begin, label);
+}
+
+static int each_message(void *user, uint32_t lane, const void *row)
+{
+    struct scan *s = user;
+    const struct sonde_row_message *message = row;
+    const uint64_t begin = sonde__common_ns(s->process->origin_ns, message->enter_ns);
+    uint32_t label;
+    if (!is_seen(s, lane, begin))
+        return 0;
+    const int rc = sonde__message_label(s->timeline, s->process->p, message->node, &label);
+    return rc ? rc : find_range(s, lane, begin, label);
+}
+
 static int scan_ranges(struct scan *s)
 {
     const uint64_t to_ns = sonde__process_ns(s->process->origin_ns, s->last_ns);
-    const struct sonde_trace_stored which = {
-        .table = SONDE_TABLE_RANGE,
-        .from_ns = sonde__process_ns(s->process->origin_ns, s->first_ns),
-        .to_ns = to_ns + (to_ns < UINT64_MAX),
-    };
-    return sonde_trace_each(s->process->p, &which, each_range, s);
+    int rc = 0;
+    for (size_t k = 0; k < SONDE__RANGE_TABLES && !rc; k++) {
+        const struct sonde_trace_stored which = {
+            .table = sonde__range_tables[k],
+            .from_ns = sonde__process_ns(s->process->origin_ns, s->first_ns),
+            .to_ns = to_ns + (to_ns < UINT64_MAX),
+        };
+        rc = sonde_trace_each(s->process->p, &which, which.table == SONDE_TABLE_RANGE ? each_range : each_message, s);
+    }
+    return rc;
 }
 
 /* ---- tiles --------------------------------------------------------------------------------------------------- */

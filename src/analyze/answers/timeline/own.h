@@ -190,6 +190,11 @@ int sonde__fill_lanes(const struct sonde_timeline *timeline, const struct sonde_
 typedef int sonde__each_row(void *user, const struct sonde__asked *lane, const struct sonde__long *row);
 int sonde__scan_lanes(const struct sonde_timeline *timeline, const struct sonde__timeline_process *process, uint32_t level, uint64_t tile,
                       uint32_t lane, sonde__each_row *each, void *user);
+/* What is on the tracks of ranges: what the program named, and a thread's calls of MPI. */
+enum { SONDE__RANGE_TABLES = 2 };
+extern const enum sonde_table sonde__range_tables[SONDE__RANGE_TABLES];
+/* A call of MPI, by its node, is called as a range would be. 0 or SONDE_ENOMEM. */
+int sonde__message_label(struct sonde_timeline *timeline, const struct sonde_process *p, uint32_t node, uint32_t *label);
 /* All ranges of a lane. 0 or SONDE_ENOMEM. */
 int sonde__ranges_read(struct sonde_timeline *timeline, struct sonde__timeline_process *process, uint32_t lane);
 

@@ -1,4 +1,4 @@
-/* ranges.c - the ranges and marks of a thread, which lie in each other, as tracks.
+/* ranges.c - the ranges and marks of a thread, and its calls of MPI, which lie in each other, as tracks.
  *
  * A range is on the track below the innermost of those that it is in. They come in the order in which they ended, so
  * that the tracks of a lane are made of all of its ranges, once.
@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "own.h"
+
+const enum sonde_table sonde__range_tables[SONDE__RANGE_TABLES] = {SONDE_TABLE_RANGE, SONDE_TABLE_MESSAGE};
 
 static int by_begin(const void *left, const void *right)
 {
@@ -50,6 +52,36 @@ static int add_rows(struct sonde_timeline *timeline, const struct sonde__timelin
     return rc;
 }
 
+int sonde__message_label(struct sonde_timeline *timeline, const struct sonde_process *p, uint32_t node, uint32_t *label)
+{
+    const struct sonde_row_node *row = sonde_process_node(p, node, NULL);
+    const char *name = row && row->frame < p->frame_count ? sonde_process_string(p, p->frames[row->frame].name) : "";
+    return sonde__labels_range(&timeline->labels, name, "", label);
+}
+
+/* The same of calls of MPI; what one call sent and received has a row each. */
+static int add_messages(struct sonde_timeline *timeline, const struct sonde__timeline_process *process, struct sonde__ranges *out,
+                        const struct sonde_row_message *rows, uint32_t count)
+{
+    uint32_t label = 0, node = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < count && !rc; i++) {
+        const struct sonde_row_message *row = &rows[i];
+        const uint64_t leave_ns = row->leave_ns > row->enter_ns ? row->leave_ns : row->enter_ns;
+        const struct sonde__named named = {sonde__common_ns(process->origin_ns, row->enter_ns), sonde__common_ns(process->origin_ns, leave_ns), .label = label};
+        const struct sonde__named *last = out->items.count ? &out->items.items[out->items.count - 1] : NULL;
+        if (last && last->begin_ns == named.begin_ns && last->end_ns == named.end_ns && row->node == node)
+            continue;
+        if (row->node != node)
+            rc = sonde__message_label(timeline, process->p, row->node, &label);
+        node = row->node;
+        rc = rc ? rc : sonde_vector_push(&out->items, named);
+        if (!rc)
+            out->items.items[out->items.count - 1].label = label;
+    }
+    return rc;
+}
+
 /* Those that are open, by their ends: how many there are is the track. */
 static int find_tracks(struct sonde__ranges *ranges)
 {
@@ -87,12 +119,17 @@ int sonde__ranges_read(struct sonde_timeline *timeline, struct sonde__timeline_p
     struct sonde__ranges *ranges = &process->ranges[lane];
     struct sonde_chunk_reader *reader = sonde_chunk_reader_create();
     struct sonde_map known = {0};
-    uint32_t count, first = sonde__lane_chunks(process->p, SONDE_TABLE_RANGE, lane, &count);
     int rc = reader ? 0 : SONDE_ENOMEM;
-    for (uint32_t i = first; i < first + count && !rc; i++) {
-        const void *rows = sonde_chunk_reader_rows(reader, process->p, i);
-        if (rows)
-            rc = add_rows(timeline, process, ranges, rows, process->p->traces[i].count, &known);
+    for (size_t k = 0; k < SONDE__RANGE_TABLES && !rc; k++) {
+        uint32_t count, first = sonde__lane_chunks(process->p, sonde__range_tables[k], lane, &count);
+        for (uint32_t i = first; i < first + count && !rc; i++) {
+            const void *rows = sonde_chunk_reader_rows(reader, process->p, i);
+            const uint32_t rows_of = process->p->traces[i].count;
+            if (rows && sonde__range_tables[k] == SONDE_TABLE_RANGE)
+                rc = add_rows(timeline, process, ranges, rows, rows_of, &known);
+            else if (rows)
+                rc = add_messages(timeline, process, ranges, rows, rows_of);
+        }
     }
     rc = rc ? rc : put_tracks(ranges);
     timeline->range_bytes += ranges->items.capacity * sizeof *ranges->items.items;

@@ -276,11 +276,13 @@ static uint64_t rows_missing(const struct question *q, const struct sonde__asked
 static uint64_t ranges_missing(const struct sonde__asked *asked)
 {
     uint64_t rows = 0;
-    uint32_t count, first = sonde__lane_chunks(asked->process->p, SONDE_TABLE_RANGE, asked->lane, &count);
     if (!asked->thread || asked->process->ranges[asked->lane].known)
         return 0;
-    for (uint32_t i = first; i < first + count; i++)
-        rows += asked->process->p->traces[i].count;
+    for (size_t k = 0; k < SONDE__RANGE_TABLES; k++) {
+        uint32_t count, first = sonde__lane_chunks(asked->process->p, sonde__range_tables[k], asked->lane, &count);
+        for (uint32_t i = first; i < first + count; i++)
+            rows += asked->process->p->traces[i].count;
+    }
     return rows;
 }
 

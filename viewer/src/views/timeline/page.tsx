@@ -61,7 +61,7 @@ export function TimelinePage() {
     () => closedNow(new Set([...closedAtFirst(tree), ...seriesClosedAtFirst(counters)]), folds.split(",").filter(Boolean)),
     [tree, counters, folds],
   );
-  const rows = useMemo(() => rowsOf(tree, closed, pins, (leaf) => stage.current?.tracksOf(leaf) ?? (leaf.lane.traces.ranges ? 2 : 1)), [tree, closed, pins, tracks]);
+  const rows = useMemo(() => rowsOf(tree, closed, pins, (leaf) => stage.current?.tracksOf(leaf) ?? (leaf.lane.traces.ranges || leaf.lane.traces.messages ? 2 : 1)), [tree, closed, pins, tracks]);
   const panel = panelOf(options);
   const routines = useRoutines(), process = selected && processOf(tree, selected.lane), dependencies = useDependencies(selected, process);
   const showsPath = options.path === "1", paths = usePaths(showsPath, rows);

@@ -251,7 +251,7 @@ export class Stage {
     return this.selected;
   }
 
-  tracksOf = (leaf: Leaf): number => this.tracks.get(leaf.key) ?? (leaf.lane.traces.ranges ? 2 : 1);
+  tracksOf = (leaf: Leaf): number => this.tracks.get(leaf.key) ?? (leaf.lane.traces.ranges || leaf.lane.traces.messages ? 2 : 1);
 
   /* ---- moving --------------------------------------------------------------------------------------------------- */
 
