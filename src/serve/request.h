@@ -57,6 +57,7 @@ struct sonde_request {
     X(run)                   \
     X(operation)             \
     X(dependencies)          \
+    X(partners)              \
     X(find)                  \
     X(source)                \
     X(timeline)              \

@@ -27,6 +27,7 @@ class Job:
         self.chance, self.steps, self.size = chance, [], size
         self.at = [START] * size
         self.rows = []  # (step, kind, more of the row)
+        self.group = {}  # of what several ranks do together: a number
         self.count = 0
         for _ in range(rounds):
             chance.choice((self.one_to_one, self.one_to_one, self.together))()
@@ -72,6 +73,8 @@ class Job:
         root = self.chance.choice(of)
         kind, name = self.chance.choice(((BARRIER, "MPI_Barrier"), (ALL_TO_ALL, "MPI_Allreduce"), (FROM_ROOT, "MPI_Bcast"), (TO_ROOT, "MPI_Reduce")))
         steps = {rank: self.step(rank, name) for rank in of}
+        self.count += 1
+        self.group.update(dict.fromkeys(steps.values(), self.count))
         for rank, step in steps.items():
             if kind in (BARRIER, ALL_TO_ALL):
                 step.needs = list(steps.values())
@@ -81,6 +84,10 @@ class Job:
                 step.needs = [other for other in steps.values() if other is not step]
             self.done(step)
             self.rows.append((step, kind, {"size": 8, "comm": "c" + "-".join(map(str, of)), "peer": root if kind in (FROM_ROOT, TO_ROOT) else None}))
+
+    @staticmethod
+    def waited_for(step, other):
+        return step.waited() and other in step.needs and other.enter == step.until
 
     def write(self, path):
         ranks = [Rank(number, self.size) for number in range(self.size)]

@@ -32,7 +32,10 @@ struct making {
     struct sonde_intern functions;
     struct sonde_map collectives; /* function and communicator -> index + 1 */
     uint32_t process, rank, host; /* whose rows are read */
-    struct sonde_needs *needs; /* NULL: not wanted */
+    struct sonde_needs *needs;    /* NULL: not wanted */
+    struct sonde_message_partners *partners; /* NULL: not wanted; of one call: */
+    uint32_t of_process, of_lane;
+    uint64_t at_ns;
 };
 
 #define CHAIN_MAX 16  /* ranks that wait for each other, one after the other, are followed so far */
@@ -152,6 +155,51 @@ static int add_single(struct making *k, const struct one *waiter, const struct o
     return rc || !also ? rc : add_need(k, also);
 }
 
+/* ---- who belongs to one call -------------------------------------------------------------------- */
+
+/* It is the one, or ends what that began. */
+static bool is_asked_for(const struct making *k, const struct one *one)
+{
+    return k->partners && one->process == k->of_process && one->lane == k->of_lane && (one->enter_ns == k->partners->enter_ns || one->posted_ns == k->partners->enter_ns);
+}
+
+/* `waiter`: whose waiting is told, `own` or the call that looked for it. */
+static int add_partner(struct making *k, const struct one *own, const struct one *waiter, const struct one *other)
+{
+    const bool own_waits = waiter->wait_ns && waiter->for_rank == other->rank, other_waits = other->wait_ns && other->for_rank == own->rank;
+    k->partners->wait_ns = waiter->wait_ns > k->partners->wait_ns ? waiter->wait_ns : k->partners->wait_ns;
+    return sonde_vector_push(&k->partners->items, (struct sonde_message_partner){
+                                                      .process = other->process,
+                                                      .lane = other->lane,
+                                                      .rank = other->rank,
+                                                      .node = other->node,
+                                                      .kind = own->kind,
+                                                      .enter_ns = other->enter_ns,
+                                                      .leave_ns = other->leave_ns,
+                                                      .bytes = own->bytes,
+                                                      .tag = own->tag,
+                                                      .decided = own_waits,
+                                                      .waited = other_waits,
+                                                  });
+}
+
+static int add_partners(struct making *k, const struct one *sent, const struct one *received, const struct one *look)
+{
+    const bool looked = look && look->enter_ns == k->partners->enter_ns;
+    int rc = is_asked_for(k, sent) ? add_partner(k, sent, sent, received) : 0;
+    return rc || !is_asked_for(k, received) ? rc : add_partner(k, received, looked ? look : received, sent);
+}
+
+/* All others of what all do together. */
+static int add_all_partners(struct making *k, struct one **calls, size_t count)
+{
+    int rc = 0;
+    for (size_t i = 0; i < count && !rc; i++)
+        for (size_t other = 0; is_asked_for(k, calls[i]) && other < count && !rc; other++)
+            rc = other == i ? 0 : add_partner(k, calls[i], calls[i], calls[other]);
+    return rc;
+}
+
 static uint64_t key_of(uint32_t process, uint64_t enter_ns)
 {
     return sonde_hash_mix(process + 1, enter_ns);
@@ -197,6 +245,8 @@ static int match(struct making *k, struct one *sent, struct one *received)
     const bool late = received->posted_ns > sent->enter_ns && received->posted_ns <= sent->leave_ns; /* else it did not wait for that */
     if (late)
         waits(sent, SONDE_MESSAGE_WAIT_LATE_RECEIVER, received->posted_ns, received);
+    if (k->partners)
+        rc = add_partners(k, sent, received, look);
     if (k->needs)
         rc = add_single(k, received, look, sent, sent->enter_ns);
     return rc || !k->needs || !late ? rc : add_single(k, sent, NULL, received, received->posted_ns);
@@ -300,6 +350,8 @@ static int match_calls(struct making *k, struct one **calls, size_t count)
         else if (c->kind == SONDE_MESSAGE_TO_ROOT && c == root && before)
             waits(c, SONDE_MESSAGE_WAIT_EARLY_ROOT, before->posted_ns, before);
     }
+    if (k->partners && !mixed && !apart)
+        return add_all_partners(k, calls, count);
     return k->needs && !mixed && !apart ? add_meeting(k, calls, count, root) : 0;
 }
 
@@ -619,12 +671,29 @@ static int match_both(struct making *k)
     return rc;
 }
 
+/* The innermost that the thread was in then. */
+static bool find_call(struct making *k, uint64_t at_ns)
+{
+    struct sonde_message_partners *out = k->partners;
+    for (size_t i = 0; i < k->all.count; i++) {
+        const struct one *one = &k->all.items[i];
+        if (one->process != k->of_process || one->lane != k->of_lane || one->enter_ns > at_ns || one->leave_ns < at_ns || (out->node && one->enter_ns < out->enter_ns))
+            continue;
+        out->node = one->node;
+        out->enter_ns = one->enter_ns;
+        out->leave_ns = one->leave_ns;
+    }
+    return out->node != 0;
+}
+
 static int make(struct making *k)
 {
     int rc = read_all(k);
     rc = rc ? rc : keep_looks(k);
+    if (!rc && k->partners && !find_call(k, k->at_ns))
+        k->all.count = 0;
     rc = rc ? rc : match_both(k);
-    rc = rc || k->needs ? rc : sum_all(k);
+    rc = rc || k->needs || k->partners ? rc : sum_all(k);
     sonde_vector_fini(&k->all);
     sonde_map_fini(&k->looks);
     sonde_map_fini(&k->collectives);
@@ -644,6 +713,29 @@ int sonde__message_needs(const struct sonde_measurement *m, const struct sonde_p
     const int rc = make(&(struct making){.m = m, .profile = profile, .out = &messages, .needs = out});
     sonde_messages_fini(&messages);
     return rc;
+}
+
+static int by_rank(const void *left, const void *right)
+{
+    const struct sonde_message_partner *a = left, *b = right;
+    const int order = by_number(a->rank, b->rank);
+    return order ? order : by_number(a->enter_ns, b->enter_ns);
+}
+
+int sonde_message_partners_find(const struct sonde_measurement *m, const struct sonde_profile *profile, uint32_t process, uint32_t lane, uint64_t at_ns,
+                                struct sonde_message_partners *out)
+{
+    struct sonde_messages messages = {0};
+    const int rc = make(&(struct making){.m = m, .profile = profile, .out = &messages, .partners = out, .of_process = process, .of_lane = lane, .at_ns = at_ns});
+    if (out->items.count)
+        qsort(out->items.items, out->items.count, sizeof *out->items.items, by_rank);
+    sonde_messages_fini(&messages);
+    return rc;
+}
+
+void sonde_message_partners_fini(struct sonde_message_partners *partners)
+{
+    sonde_vector_fini(&partners->items);
 }
 
 void sonde_messages_fini(struct sonde_messages *messages)

@@ -1,5 +1,6 @@
 /* actions.ts - what keys, buttons and lists do on the time line: the stage moves, or the address changes. */
 import type { Requests } from "../../model/requests.js";
+import { placeOfPartner, type Partner } from "../../model/timeline/partners.js";
 import { decidedBy, decidingOf, placeOfStep, type Dependencies, type Dependency } from "../../model/timeline/dependencies.js";
 import type { Interval } from "../../model/timeline/intervals.js";
 import { ancestors, leafFor, processOf, type TreeNode } from "../../model/timeline/lanes.js";
@@ -7,6 +8,7 @@ import { nextRequest, type NextHit, type Wanted } from "../../model/timeline/nex
 import { placeOfCall, placeOfOperation, type Operation } from "../../model/timeline/operation.js";
 import type { Place } from "../../model/timeline/place.js";
 import { formatPoint, type Window } from "../../model/timeline/window.js";
+import type { Process } from "../../model/types.js";
 import type { Loaded, Shared } from "../context.js";
 import type { Action } from "./keys.js";
 import type { Stage } from "./stage.js";
@@ -34,6 +36,7 @@ export interface Now {
   /** The routine of the chosen interval, what it depends on, and what more is known of it. */
   routine: string;
   dependencies: Loaded<Dependencies | null>;
+  processes: Process[];
   operation: { current: Operation | null };
   say(words: string): void;
   fail(error: Error): void;
@@ -112,6 +115,16 @@ export class Actions {
   follow(to: Dependency): void {
     const { tree, selected } = this.now, process = selected && processOf(tree, selected.lane), place = process && placeOfStep(to, process);
     if (place) this.goTo(place, place.begin + Math.max(to.end_ns! - to.begin_ns!, 0));
+  }
+
+  /** To another rank's call, on whichever track of its thread's ranges it is. */
+  async meet(to: Partner): Promise<void> {
+    const { requests, processes, depth, say, fail } = this.now, place = placeOfPartner(to, processes);
+    if (!place) return;
+    const answer = await requests.json<{ hit: NextHit | null }>(nextRequest({ routine: `[${to.name}]` }, place.begin, 1, depth)).catch((error: Error) => fail(error));
+    const hit = answer?.hit;
+    if (hit && `${hit.process}:${hit.lane}` === place.lane && hit.begin_ns === place.begin) this.goTo({ lane: place.lane, track: hit.track, begin: place.begin, correlation: 0 }, place.end);
+    else if (answer) say("Its call is not on the time line.");
   }
 
   private followDeciding(backwards: boolean): void {

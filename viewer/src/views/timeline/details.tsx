@@ -9,6 +9,8 @@ import { RequestError } from "../../model/requests.js";
 import { useLoaded, useShared, type Loaded } from "../context.js";
 import { Failure } from "../failure.jsx";
 import { DependencyFacts } from "./dependencies.jsx";
+import { PartnerFacts } from "./partners.jsx";
+import type { Partner, Partners } from "../../model/timeline/partners.js";
 import { kindWords, placeWords, timeWords } from "./words.js";
 
 interface Props {
@@ -19,13 +21,16 @@ interface Props {
   lane: string;
   process: Process;
   dependencies: Loaded<Dependencies | null>;
+  partners: Loaded<Partners | null>;
   onOperation(operation: Operation | null): void;
   onJump(): void;
   /** To the other end of a dependency. */
   onGo(to: Dependency): void;
+  /** To another rank's call. */
+  onPartner(to: Partner): void;
 }
 
-export function Details({ interval, label, routine, lane, process, dependencies, onOperation, onJump, onGo }: Props) {
+export function Details({ interval, label, routine, lane, process, dependencies, partners, onOperation, onJump, onGo, onPartner }: Props) {
   const { requests, run, go, address } = useShared();
   const asked = operationOf(interval, process);
   const operation = useLoaded(asked ?? "", async (signal) => {
@@ -58,6 +63,7 @@ export function Details({ interval, label, routine, lane, process, dependencies,
       {interval.cut && <p class="quiet">It goes on beyond what is on screen.</p>}
       {interval.merged && <p class="quiet">{interval.rows > 1 ? "Several short ones that lie within one pixel. Zoom in to choose one of them." : "Shorter than a pixel. Zoom in to choose it."}</p>}
       <DependencyFacts loaded={dependencies} laneTitle={(number) => process.lanes.find((one) => one.lane === number)?.title ?? ""} onGo={onGo} />
+      <PartnerFacts loaded={partners} onGo={onPartner} />
       {operation.state === "loading" && asked && <p class="quiet">Reading …</p>}
       {operation.state === "failed" && <Failure error={operation.error} />}
       {operation.state === "ready" && operation.value && asked && <OperationFacts operation={operation.value} isCall={interval.kind === "call"} onJump={onJump} />}

@@ -4,6 +4,7 @@ import type { Colours } from "../../draw/timeline/palette.js";
 import { parseAddress, rangeOf, type Address } from "../../model/address.js";
 import { request } from "../../model/requests.js";
 import { linksOf } from "../../model/timeline/dependencies.js";
+import { linksOfPartners } from "../../model/timeline/partners.js";
 import type { Interval } from "../../model/timeline/intervals.js";
 import { closedAtFirst, closedNow, laneTree, leafFor, processOf, rowsOf } from "../../model/timeline/lanes.js";
 import type { Operation } from "../../model/timeline/operation.js";
@@ -15,6 +16,7 @@ import { useShared } from "../context.js";
 import { Failure } from "../failure.jsx";
 import { Actions, DEPTH_MOST } from "./actions.js";
 import { useDependencies } from "./dependencies.jsx";
+import { usePartners } from "./partners.jsx";
 import { Details } from "./details.jsx";
 import { Gutter } from "./gutter.jsx";
 import { isTyping, keyAction } from "./keys.js";
@@ -63,7 +65,7 @@ export function TimelinePage() {
   );
   const rows = useMemo(() => rowsOf(tree, closed, pins, (leaf) => stage.current?.tracksOf(leaf) ?? (leaf.lane.traces.ranges || leaf.lane.traces.messages ? 2 : 1)), [tree, closed, pins, tracks]);
   const panel = panelOf(options);
-  const routines = useRoutines(), process = selected && processOf(tree, selected.lane), dependencies = useDependencies(selected, process);
+  const routines = useRoutines(), process = selected && processOf(tree, selected.lane), dependencies = useDependencies(selected, process), partners = usePartners(selected, process);
   const showsPath = options.path === "1", paths = usePaths(showsPath, rows);
 
   /* ---- the stage ---- */
@@ -117,7 +119,8 @@ export function TimelinePage() {
   useEffect(() => stage.current?.setRoutines(routines), [routines]);
   useEffect(() => stage.current?.setPaths(paths.steps), [paths.steps]);
   const known = dependencies.state === "ready" ? dependencies.value : null;
-  useEffect(() => stage.current?.setLinks(known && process && !known.unknown ? linksOf(known, process) : null), [known, selected]);
+  const ranks = partners.state === "ready" ? partners.value : null;
+  useEffect(() => stage.current?.setLinks(ranks ? linksOfPartners(ranks, run.processes) : known && process && !known.unknown ? linksOf(known, process) : null), [known, ranks, selected]);
   useEffect(() => {
     const later = requestAnimationFrame(() => stage.current?.setColours(theme, pageColours()));
     return () => cancelAnimationFrame(later);
@@ -160,7 +163,7 @@ export function TimelinePage() {
 
   /* ---- what is done ---- */
   const actions = new Actions({
-    requests, go, stage, tree, closed, folds, pins, range, depth, showsPath, selected, routine, dependencies, operation, say, fail: setFailure,
+    requests, go, stage, tree, closed, folds, pins, range, depth, showsPath, selected, routine, dependencies, processes: run.processes, operation, say, fail: setFailure,
     highlighted: options.routine ? { routine: options.routine } : options.find ? { text: options.find } : null,
   });
   const acting = useRef(actions);
@@ -221,7 +224,7 @@ export function TimelinePage() {
         </div>
         <Side panel={panel} range={range ?? visible} selected={!!range} depth={depth} details={
           selected && process
-            ? <Details key={options.sel} interval={selected} label={label} routine={routine} lane={lane} process={process} dependencies={dependencies}
+            ? <Details key={options.sel} interval={selected} label={label} routine={routine} lane={lane} process={process} dependencies={dependencies} partners={partners} onPartner={(to) => acting.current.meet(to)}
                 onOperation={(one) => (operation.current = one)} onJump={() => acting.current.jump()} onGo={(to) => acting.current.follow(to)} />
             : <p class="quiet">Click an interval, or walk to one with the arrow keys.</p>
         } />

@@ -1,0 +1,121 @@
+/* partners.c - the request `partners`: what a call of MPI sent to whom, received of whom, or did together with whom. */
+#include <stddef.h>
+
+#include "analyze/job/messages.h"
+#include "request.h"
+
+struct asked {
+    int64_t process, lane, begin, limit;
+};
+
+static const struct sonde_option options_table[] = {
+    {.name = "process", .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = UINT32_MAX, .offset = offsetof(struct asked, process), .help = "the process, as the request run numbers it (default 0)"},
+    {.name = "lane", .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = UINT32_MAX, .offset = offsetof(struct asked, lane), .help = "the thread"},
+    {.name = "begin", .type = SONDE_OPTION_INT, .argument = "NS", .low = 0, .high = INT64_MAX, .offset = offsetof(struct asked, begin), .help = "a time within the call, on the process's axis"},
+    {.name = "limit", .type = SONDE_OPTION_INT, .argument = "N", .low = 1, .high = 100000, .offset = offsetof(struct asked, limit), .help = "how many are told (default 64)"},
+    {.name = NULL},
+};
+static const struct asked nothing = {.limit = 64};
+
+static const struct sonde_view_column partner_columns[] = {
+    {.name = "process", .kind = SONDE_CELL_ID, .definition = "number of its process"},
+    {.name = "rank", .kind = SONDE_CELL_ID, .definition = "number that its launcher gave it"},
+    {.name = "lane", .kind = SONDE_CELL_ID, .definition = "its thread"},
+    {.name = "name", .kind = SONDE_CELL_TEXT, .definition = "its call"},
+    {.name = "begin_ns", .kind = SONDE_CELL_TIME, .definition = "when that was entered, on its process's axis"},
+    {.name = "end_ns", .kind = SONDE_CELL_TIME, .definition = "when it returned"},
+    {.name = "kind", .kind = SONDE_CELL_TEXT, .definition = "send: the call that was asked for sent it something; receive: it received of it; else what all did together"},
+    {.name = "bytes", .kind = SONDE_CELL_BYTES, .definition = "of the message; of what all did what the asked for gave"},
+    {.name = "tag", .kind = SONDE_CELL_ID, .definition = "of the message; null: of what all did"},
+    {.name = "decided", .kind = SONDE_CELL_BOOLEAN, .definition = "the call that was asked for waited for it"},
+    {.name = "waited", .kind = SONDE_CELL_BOOLEAN, .definition = "it waited for the call that was asked for"},
+};
+static const struct sonde_view_columns partners = SONDE_VIEW_COLUMNS("partners", partner_columns);
+
+static const struct sonde_view_column answer_columns[] = {
+    {.name = "process", .kind = SONDE_CELL_ID, .definition = "number of the process, from 0"},
+    {.name = "lane", .kind = SONDE_CELL_ID, .definition = "the thread"},
+    {.name = "name", .kind = SONDE_CELL_TEXT, .definition = "the call"},
+    {.name = "begin_ns", .kind = SONDE_CELL_TIME, .definition = "when it was entered, on the process's axis"},
+    {.name = "end_ns", .kind = SONDE_CELL_TIME, .definition = "when it returned"},
+    {.name = "wait_ns", .kind = SONDE_CELL_TIME, .definition = "how long of it other ranks were waited for"},
+    {.name = "partners", .kind = SONDE_CELL_LIST, .definition = "by rank", .of = &partners},
+    {.name = "left_out", .kind = SONDE_CELL_COUNT, .definition = "how many more there are than the limit"},
+};
+static const struct sonde_view_columns answers = SONDE_VIEW_COLUMNS("partners_of", answer_columns);
+
+static const char *kind_name(uint32_t kind)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        SONDE_MESSAGE_KIND_MAP(X)
+#undef X
+    };
+    return kind < SONDE_MESSAGE_KINDS ? names[kind] : NULL;
+}
+
+static void partner_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_message_partner *one)
+{
+    const bool single = one->kind == SONDE_MESSAGE_SEND || one->kind == SONDE_MESSAGE_RECEIVE;
+    const uint64_t numbers[] = {one->process, one->rank, one->lane};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sonde_cell_int(t, true, numbers[i]);
+    sonde_cell_text(t, q->profile->nodes.items[one->node].name);
+    sonde_cell_int(t, true, one->enter_ns);
+    sonde_cell_int(t, true, one->leave_ns);
+    sonde_cell_text(t, kind_name(one->kind));
+    sonde_cell_int(t, true, one->bytes);
+    sonde_cell_int(t, single, one->tag);
+    sonde_cell_boolean(t, one->decided);
+    sonde_cell_boolean(t, one->waited);
+}
+
+static int write(const struct sonde_query *q, const struct asked *asked, const struct sonde_message_partners *found, struct sonde_answer *out, struct sonde_problem *problem)
+{
+    struct sonde_view_data data = {0};
+    struct sonde_view_table *t = data.root = sonde_view_table(&data, &answers);
+    const size_t shown = found->items.count < (size_t)asked->limit ? found->items.count : (size_t)asked->limit;
+    sonde_cell_int(t, true, (uint64_t)asked->process);
+    sonde_cell_int(t, true, (uint64_t)asked->lane);
+    sonde_cell_text(t, q->profile->nodes.items[found->node].name);
+    sonde_cell_int(t, true, found->enter_ns);
+    sonde_cell_int(t, true, found->leave_ns);
+    sonde_cell_int(t, true, found->wait_ns);
+    struct sonde_view_table *list = sonde_cell_list(t);
+    for (size_t i = 0; i < shown; i++)
+        partner_cells(list, q, &found->items.items[i]);
+    sonde_cell_int(t, true, found->items.count - shown);
+    const int rc = sonde__answer_json(&data, true, out, problem);
+    sonde_view_data_fini(&data);
+    return rc;
+}
+
+static int answer(const struct sonde_session *session, const char *argument, const void *options, struct sonde_answer *out, struct sonde_problem *problem)
+{
+    const struct asked *asked = options;
+    const struct sonde_query *q = &session->query;
+    struct sonde_message_partners found = {0};
+    (void)argument;
+    if (asked->process >= (int64_t)q->m->process_count) {
+        problem->option = "process";
+        return sonde_diag_set(&problem->diag, SONDE_ENOTFOUND, NULL, "there is no process %lld", (long long)asked->process);
+    }
+    int rc = sonde_message_partners_find(q->m, q->profile, (uint32_t)asked->process, (uint32_t)asked->lane, (uint64_t)asked->begin, &found);
+    if (rc)
+        sonde_diag_set(&problem->diag, rc, session->path, "cannot read the trace of");
+    else if (!found.node)
+        rc = sonde_diag_set(&problem->diag, SONDE_ENOTFOUND, NULL, "the trace has no call of MPI there");
+    else
+        rc = write(q, asked, &found, out, problem);
+    sonde_message_partners_fini(&found);
+    return rc;
+}
+
+const struct sonde_request sonde_request_partners = {
+    .name = "partners",
+    .summary = "what a call of MPI sent to whom, received of whom, or did together with whom",
+    .options = options_table,
+    .options_bytes = sizeof(struct asked),
+    .defaults = &nothing,
+    .answer = answer,
+};
