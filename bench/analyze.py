@@ -5,6 +5,7 @@
 
     scale     summary, profile and blame of made-up measurements (tests/synth) of growing size
     symbols   the functions of a program with 100 MB of debug information
+    ranks     the same of jobs: each rank has 100,000 operations, 1,000 ranks where that fits
     diff      `sonde diff` of two such measurements
     peers     the same questions to pandas and to Perfetto's trace processor, where they are installed
 
@@ -35,6 +36,7 @@ LAYOUTS = {  # processes, queues, threads, devices
 HARDEST = "one process, 8 devices, 16 threads"
 EASIEST = "one process, one device, 4 threads"
 HUNDRED_MILLION = 100_000_000
+RANK = 100_000  # operations of a rank
 
 
 def say(text=""):
@@ -147,6 +149,29 @@ class Analyze:
     def row(self, size, name, costs):
         say(f"  {size:>11,}  {name:22} {spread([c.cpu for c in costs]):>24}  {size / median(costs, 'cpu') / 1e6:13.1f}"
             f"  {median(costs, 'wall'):7.2f}  {max(c.megabytes for c in costs):6.0f}")
+
+    # ---- ranks ---------------------------------------------------------------------
+
+    def make_job(self, ranks):
+        path = f"{self.work}/job{ranks}.sonde"
+        cost = Cost([f"{self.build}/tests/sonde-synth", "--ranks", "--processes", str(ranks), "--operations", str(RANK), "--lanes", "8", "--threads", "2",
+                     "--depth", "24", "--paths", "16", "--cpu", "199", "--compute", "200000", path])
+        size = sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
+        say(f"  made {ranks:>5,} ranks: {size / 1e6:.0f} MB, {cost.wall:.1f} s")
+        return path
+
+    def ranks(self):
+        say(f"Ranks of a job merged: {RANK:,} operations each, 8 queues, 2 threads with samples, the same contexts in all")
+        jobs = [ranks for ranks in (10, 100, 1000) if ranks * RANK <= max(self.sizes)]
+        views, variants = ["ranks", "profile", "summary"], {}
+        for ranks in jobs:
+            path = self.make_job(ranks)
+            for view in views:
+                variants[ranks, view] = lambda path=path, view=view: Cost([self.sonde, "report", path, view])
+        results = paired(variants, self.rounds)
+        say(f"  {'ranks':>6}  {'view':10} {'CPU s':>8}  [least, most]   {'ms per rank':>11}  {'wall s':>7}  {'MB':>6}")
+        for (ranks, view), costs in results.items():
+            say(f"  {ranks:>6,}  {view:10} {spread([c.cpu for c in costs]):>24}  {median(costs, 'cpu') / ranks * 1e3:11.2f}  {median(costs, 'wall'):7.2f}  {max(c.megabytes for c in costs):6.0f}")
 
     # ---- diff ------------------------------------------------------------------------
 
@@ -263,7 +288,7 @@ def default_sizes(build, full=False):
 
 
 def main():
-    sections = ["scale", "diff", "symbols", "peers"]
+    sections = ["scale", "ranks", "diff", "symbols", "peers"]
     parser = argparse.ArgumentParser(description="reading and computing, in figures")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"))

@@ -4,7 +4,7 @@
     run.py --sonde build/bin/sonde --programs build/tests/mpi --work DIR CASE
 
 Programs are ranks.openmpi and ranks.mpich, one source built with each library. Cases: openmpi, mpich (the launcher is recorded),
-openmpi.each (each rank is recorded by a record of its own), unchanged (the program is as it is without Sonde), python, off.
+openmpi.each (each rank is recorded by a record of its own), unchanged (the program is as it is without Sonde), python, fortran, off.
 """
 import argparse
 import collections
@@ -154,6 +154,20 @@ class Test:
         require("pair 0 1" in done.stdout, done.stdout)
         got = run(self.options.sonde, "report", self.out, "messages", "--json")
         require(got.returncode == 1 and json.loads(got.stdout)["messages"] == 0, f"messages of a program that was not recorded: {got.stdout}{got.stderr}")
+
+    def fortran(self):
+        """By the libraries' own functions for Fortran, which call those of C: by these names (MPICH), or those of the profiling interface (Open MPI)."""
+        found = [library for library in ("openmpi", "mpich") if os.path.exists(os.path.join(self.options.programs, f"fortran.{library}"))]
+        if not found:
+            print("skipped: mpif90.openmpi and mpif90.mpich are missing")
+            sys.exit(77)
+        for library in found:
+            command = [f"mpirun.{library}", "-n", "3", os.path.join(self.options.programs, f"fortran.{library}")]
+            alone, done = self.recorded(*command), self.record(*command)
+            require(sorted(alone.stdout.splitlines()) == sorted(done.stdout.splitlines()), f"{library}: {alone.stdout}\n{done.stdout}")
+            self.compare(Said(done.stdout), late=False)
+            row = next(row for row in self.view("messages")["waits"] if row["for_rank"] == 0 and row["call"] != "MPI_Init")
+            require(row["frames"] and row["frames"][0]["file"].endswith("ranks.f90") and row["wait_ns"] > 20e6, f"{library}: {row}")
 
     def python(self):
         program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ranks.py")

@@ -63,7 +63,7 @@ static int usage(FILE *to)
 {
     fputs("usage: sonde-synth [--operations N] [--lanes N] [--threads N] [--processes N]\n"
           "                   [--devices N] [--depth N] [--paths N] [--cpu HZ] [--waits N]\n"
-          "                   [--compute NS] [--seed N] [--unsealed] [--profile] DIRECTORY\n"
+          "                   [--compute NS] [--seed N] [--ranks] [--unsealed] [--profile] DIRECTORY\n"
           "Writes a made-up measurement to DIRECTORY, which must not exist, and prints\n"
           "its known totals as JSON.\n",
           to);
@@ -86,6 +86,7 @@ int main(int argc, char **argv)
         {"waits", 1, NULL, 'w'},
         {"compute", 1, NULL, 'C'},
         {"profile", 0, NULL, 'P'},
+        {"ranks", 0, NULL, 'r'},
         {"help", 0, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
@@ -110,6 +111,7 @@ int main(int argc, char **argv)
         case 'C': o.compute_ns = value; break;
         case 'u': o.unsealed = true; break;
         case 'P': o.profile = true; break;
+        case 'r': o.ranks = true; break;
         case 'h': return usage(stdout);
         default: return usage(stderr);
         }

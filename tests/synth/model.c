@@ -319,6 +319,9 @@ static int write_process(struct model *m, const char *dir, uint32_t number, stru
 
     m->header = (struct sonde_live_header){
         .pid = 1000000000 + number,
+        .rank = m->options->ranks ? number + 1 : 0,
+        .local_rank = m->options->ranks ? number + 1 : 0,
+        .rank_count = m->options->ranks ? m->options->processes : 0,
         .trace = !o->profile,
         .start_ns = 5000000000 + number * 1000000ull,
         .wall_offset_ns = 1700000000000000000,

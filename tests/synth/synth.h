@@ -24,6 +24,7 @@ struct synth_options {
     uint32_t cpu_hz;     /* samples of the threads, and when they were off the CPU */
     uint32_t waits;      /* every so many operations of a thread one waits for that before it, in another queue */
     uint64_t compute_ns; /* what a thread computes between batches, on average */
+    bool ranks;        /* each process is a rank of a job */
     bool unsealed;     /* leave live.sonde, as a program that was killed does */
     bool profile;      /* no trace rows */
 };

@@ -88,19 +88,50 @@ static bool is_known(void)
     return sonde__mpi_ready(NULL);
 }
 
-/* In the function `name`: `caller`, and `next`, the library's own. */
+/* Who called, and by which of the two names. */
+static __thread struct {
+    const void *caller;
+    bool profiling;
+} entry __attribute__((tls_model("initial-exec")));
+
+/* In the function `name`: `caller`, and `next`, the library's own, by the name that was called. */
 #define NEXT(name, parameters)                                                           \
-    static void *_Atomic cache;                                                          \
-    const void *caller = __builtin_return_address(0);                                    \
+    static void *_Atomic caches[2];                                                      \
+    const void *caller = entry.caller;                                                   \
+    const bool profiling = entry.profiling;                                              \
     int (*next) parameters;                                                              \
-    *(void **)&next = next_of(&cache, "MPI_" #name, caller);                             \
+    *(void **)&next = next_of(&caches[profiling], profiling ? "PMPI_" #name : "MPI_" #name, caller); \
     if (__builtin_expect(!next, 0))                                                      \
         return FAILED
 
-/* The function `name`: `before` and `after` see its parameters and `call`. */
-#define WRAP_WITH(name, parameters, arguments, before, after)                            \
+/* The function `name`, whose body follows. Open MPI's functions for Fortran call those of C by the names of the profiling interface: only from there
+ * they are the program's; from elsewhere (a tool of that interface, the library's own work) they are the library's alone. */
+#define DEFINE(name, parameters, arguments)                                              \
+    static int own_##name parameters;                                                    \
     EXPORT int MPI_##name parameters;                                                    \
     int MPI_##name parameters                                                            \
+    {                                                                                    \
+        entry.caller = __builtin_return_address(0);                                      \
+        entry.profiling = false;                                                         \
+        return own_##name arguments;                                                     \
+    }                                                                                    \
+    EXPORT int PMPI_##name parameters;                                                   \
+    int PMPI_##name parameters                                                           \
+    {                                                                                    \
+        static void *_Atomic cache;                                                      \
+        int (*next) parameters;                                                          \
+        entry.caller = __builtin_return_address(0);                                      \
+        entry.profiling = true;                                                          \
+        if (sonde__mpi_is_fortran(entry.caller))                                         \
+            return own_##name arguments;                                                 \
+        *(void **)&next = next_of(&cache, "PMPI_" #name, entry.caller);                  \
+        return next ? next arguments : FAILED;                                           \
+    }                                                                                    \
+    static int own_##name parameters
+
+/* The function `name`: `before` and `after` see its parameters and `call`. */
+#define WRAP_WITH(name, parameters, arguments, before, after)                            \
+    DEFINE(name, parameters, arguments)                                                  \
     {                                                                                    \
         NEXT(name, parameters);                                                          \
         const struct call call = {CALL_##name, begin(caller)};                           \
@@ -301,8 +332,7 @@ WRAP(Improbe, (int from, int tag, mpi_handle comm, int *flag, void *message, voi
         was_found(&call, message, comm, from);
 })
 
-EXPORT int MPI_Mrecv(void *to, int count, mpi_handle type, void *message, void *status);
-int MPI_Mrecv(void *to, int count, mpi_handle type, void *message, void *status)
+DEFINE(Mrecv, (void *to, int count, mpi_handle type, void *message, void *status), (to, count, type, message, status))
 {
     int own[MPI_STATUS_BYTES / sizeof(int)];
     struct sonde_mpi_request r;
@@ -318,8 +348,7 @@ int MPI_Mrecv(void *to, int count, mpi_handle type, void *message, void *status)
     return failed;
 }
 
-EXPORT int MPI_Imrecv(void *to, int count, mpi_handle type, void *message, void *request);
-int MPI_Imrecv(void *to, int count, mpi_handle type, void *message, void *request)
+DEFINE(Imrecv, (void *to, int count, mpi_handle type, void *message, void *request), (to, count, type, message, request))
 {
     struct sonde_mpi_request r;
     NEXT(Imrecv, (void *, int, mpi_handle, void *, void *));
@@ -351,8 +380,7 @@ static void started(const struct call *c, const void *requests, int count)
 WRAP(Start, (void *request), (request), started(&call, request, 1))
 WRAP(Startall, (int count, void *requests), (count, requests), started(&call, requests, count))
 
-EXPORT int MPI_Request_free(void *request);
-int MPI_Request_free(void *request)
+DEFINE(Request_free, (void *request), (request))
 {
     NEXT(Request_free, (void *));
     if (sonde__mpi_ready(caller))
@@ -450,8 +478,7 @@ static void end_is_told(const struct call *c, struct ending *e, const int *which
 
 /* A function that ends requests. `taken`: all of them; then `ended` is how many, and `which` NULL. `always`: it is told of even when nothing came in. */
 #define WRAP_END(name, parameters, arguments, requests_count, requests, status, take, ended, which, always) \
-    EXPORT int MPI_##name parameters;                                                                \
-    int MPI_##name parameters                                                                        \
+    DEFINE(name, parameters, arguments)                                                              \
     {                                                                                                \
         NEXT(name, parameters); \
         if (__builtin_expect(!sonde__mpi_ready(caller), 0))                                          \
@@ -625,8 +652,7 @@ MAKES(Intercomm_create, P(mpi_handle comm, int leader, mpi_handle peer, int remo
 MAKES(Intercomm_merge, P(mpi_handle comm, int high, void *out), P(comm, high, out))
 
 #define FREES(name)                                                                      \
-    EXPORT int MPI_##name(void *comm);                                                   \
-    int MPI_##name(void *comm)                                                           \
+    DEFINE(name, (void *comm), (comm))                                                   \
     {                                                                                    \
         NEXT(name, (void *));                                                            \
         if (sonde__mpi_ready(caller))                                                    \

@@ -28,6 +28,8 @@ struct sonde_mpi_layout {
 #define MPI_STATUS_BYTES 64   /* no library's is larger */
 
 /* The library's own `name`, as `caller` would have got it without us. NULL: there is none. */
+/* Is the call from Open MPI's functions for Fortran? */
+bool sonde__mpi_is_fortran(const void *caller);
 void *sonde__mpi_function(const char *name, const void *caller);
 /* Look at the library, once. False: it is one whose handles are not known, and nothing is told of it. */
 bool sonde__mpi_ready(const void *caller);

@@ -65,6 +65,22 @@ void *sonde__mpi_function(const char *name, const void *caller)
     return found;
 }
 
+/* Call sites that were asked about, with the answer in the lowest bit. */
+static _Atomic uintptr_t sites[256];
+
+bool sonde__mpi_is_fortran(const void *caller)
+{
+    _Atomic uintptr_t *site = &sites[((uintptr_t)caller >> 3 ^ (uintptr_t)caller >> 11) & 255];
+    const uintptr_t known = atomic_load_explicit(site, memory_order_relaxed);
+    Dl_info info;
+    if (__builtin_expect(known >> 1 == (uintptr_t)caller, 1))
+        return known & 1;
+    const char *name = dladdr(caller, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
+    const bool found = name && strncmp(name, "/libmpi_mpifh.", 14) == 0;
+    atomic_store_explicit(site, (uintptr_t)caller << 1 | found, memory_order_relaxed);
+    return found;
+}
+
 /* An object of the library's may lie in the program: the linker copies those that it names. */
 static mpi_handle address_of(const char *object, const void *caller)
 {
