@@ -1,7 +1,7 @@
 /* partners.c - the request `partners`: what a call of MPI sent to whom, received of whom, or did together with whom. */
 #include <stddef.h>
 
-#include "analyze/job/messages.h"
+#include "analyze/job/partners.h"
 #include "request.h"
 
 struct asked {

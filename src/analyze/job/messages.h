@@ -2,8 +2,6 @@
  * docs/mpi.md defines each number. The states of waiting are Scalasca's (Geimer et al., "The Scalasca performance toolset architecture",
  * CCPE 22(6), 2010; its manual's "Late Sender", "Late Receiver", "Wait at Barrier", "Wait at NxN", "Late Broadcast", "Early Reduce").
  *
- * The k-th message that one rank sent another on a communicator with a tag is the k-th that this one received so (MPI 4.0, 3.5: they do not overtake),
- * in the order in which it began to receive them; the k-th collective call of a rank on a communicator belongs to the k-th of the others.
  * Times of ranks on different hosts are not compared: their clocks are not aligned.
  */
 #ifndef SONDE_ANALYZE_JOB_MESSAGES_H
@@ -96,29 +94,5 @@ struct sonde_messages {
 /* Ready when zeroed. 0, or SONDE_ENOMEM; fini in both cases. */
 int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_messages *out);
 void sonde_messages_fini(struct sonde_messages *messages);
-
-/* ---- one call --------------------------------------------------------------------------------- */
-
-/* The call that belongs to it in another rank: of who sent it what it received, or receives what it sent; or of all that a communicator does together. */
-struct sonde_message_partner {
-    uint32_t process, lane, rank;
-    uint32_t node;               /* of the profile's tree: its call */
-    uint32_t kind;               /* enum sonde_message_kind, of what the asked for did; SEND: to the partner */
-    uint64_t enter_ns, leave_ns; /* on the axis of its process */
-    uint64_t bytes;
-    uint32_t tag;                /* one to one */
-    bool decided;                /* the asked for waited for it, */
-    bool waited;                 /* or it for the asked for */
-};
-struct sonde_message_partners {  /* ready when zeroed */
-    uint32_t node;               /* of the call that was asked for; 0: there is none */
-    uint64_t enter_ns, leave_ns;
-    uint64_t wait_ns;            /* of it */
-    SONDE_VECTOR(struct sonde_message_partner) items; /* by rank, then entry */
-};
-/* Of the innermost call that the thread was in at a time of its process. 0 or SONDE_ENOMEM; fini in both cases. */
-int sonde_message_partners_find(const struct sonde_measurement *m, const struct sonde_profile *profile, uint32_t process, uint32_t lane, uint64_t at_ns,
-                                struct sonde_message_partners *out);
-void sonde_message_partners_fini(struct sonde_message_partners *partners);
 
 #endif

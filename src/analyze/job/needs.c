@@ -1,5 +1,7 @@
-/* needs.c - see needs.h. */
+/* needs.c - see needs.h. Of MPI here; of NCCL in collectives.c. */
 #include "needs.h"
+
+#include "matching.h"
 
 int sonde__needs_meet(struct sonde_needs *needs)
 {
@@ -26,9 +28,71 @@ int sonde__needs_add(struct sonde_needs *needs, struct sonde_need need, uint64_t
     return sonde_vector_push(&needs->list, need);
 }
 
+/* ---- MPI -------------------------------------------------------------------------------------------- */
+
+/* `one` began at `ns` what the latest meeting is about. */
+static int add_point(struct sonde_needs *needs, const struct sonde__matched *one, uint64_t ns)
+{
+    return sonde__needs_point(needs, (struct sonde_need_point){.process = one->process, .lane = one->lane, .ns = ns});
+}
+
+/* `waiter` could not go on before the latest meeting. */
+static int add_need(struct sonde_needs *needs, const struct sonde__matched *waiter)
+{
+    return sonde__needs_add(needs, (struct sonde_need){.process = waiter->process, .lane = waiter->lane, .enter_ns = waiter->enter_ns}, waiter->leave_ns);
+}
+
+/* One thread needed another. */
+static int add_single(struct sonde_needs *needs, const struct sonde__matched *waiter, const struct sonde__matched *also, const struct sonde__matched *other, uint64_t ns)
+{
+    int rc = sonde__needs_meet(needs);
+    rc = rc ? rc : add_point(needs, other, ns);
+    rc = rc ? rc : add_need(needs, waiter);
+    return rc || !also ? rc : add_need(needs, also);
+}
+
+/* Who receives needs the sender; who sends needs the receiver where it waited for it. */
+static int add_pair(void *user, struct sonde__matched *sent, struct sonde__matched *received, struct sonde__matched *look)
+{
+    const bool late = received->posted_ns > sent->enter_ns && received->posted_ns <= sent->leave_ns;
+    const int rc = add_single(user, received, look, sent, sent->enter_ns);
+    return rc || !late ? rc : add_single(user, sent, NULL, received, received->posted_ns);
+}
+
+/* All need all, or the root, or the root all others. */
+static int add_together(void *user, struct sonde__matched *const *calls, size_t count, const struct sonde__matched *root)
+{
+    struct sonde_needs *needs = user;
+    const uint32_t kind = calls[0]->kind;
+    const bool from_root = kind == SONDE_MESSAGE_FROM_ROOT, to_root = kind == SONDE_MESSAGE_TO_ROOT;
+    if (kind == SONDE_MESSAGE_PREFIX || ((from_root || to_root) && !root) || (to_root && count < 2))
+        return 0;
+    int rc = sonde__needs_meet(needs);
+    for (size_t i = 0; i < count && !rc; i++)
+        if (from_root ? calls[i] == root : !to_root || calls[i] != root)
+            rc = add_point(needs, calls[i], calls[i]->posted_ns);
+    for (size_t i = 0; i < count && !rc; i++)
+        if (to_root ? calls[i] == root : calls[i] != root)
+            rc = add_need(needs, calls[i]);
+    return rc;
+}
+
+static int message_needs(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_needs *out)
+{
+    struct sonde_intern comms = {0};
+    struct sonde__matching k = {.m = m, .profile = profile, .comms = &comms, .pair = add_pair, .together = add_together, .user = out};
+    int rc = sonde__matching_read(&k);
+    rc = rc ? rc : sonde__matching_match(&k);
+    sonde__matching_fini(&k);
+    sonde_intern_fini(&comms);
+    return rc;
+}
+
+/* ---- all together ---------------------------------------------------------------------------------- */
+
 int sonde_needs_find(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_needs *out)
 {
-    const int rc = sonde__message_needs(m, profile, out);
+    const int rc = message_needs(m, profile, out);
     return rc ? rc : sonde__collective_needs(m, out);
 }
 

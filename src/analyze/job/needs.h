@@ -32,9 +32,8 @@ struct sonde_needs {               /* ready when zeroed; in no order */
 int sonde_needs_find(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_needs *out);
 void sonde_needs_fini(struct sonde_needs *needs);
 
-/* ---- who finds them: messages.c, collectives.c ---- */
+/* ---- needs.c <-> collectives.c ---- */
 
-int sonde__message_needs(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_needs *out);
 int sonde__collective_needs(const struct sonde_measurement *m, struct sonde_needs *out);
 
 /* A new meeting; what follows is about it. */

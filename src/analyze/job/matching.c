@@ -1,0 +1,267 @@
+/* matching.c - see matching.h. */
+#include "matching.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/model/rank.h"
+#include "analyze/trace/trace.h"
+
+static int by_number(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+static int take(void *user, uint32_t lane, const void *batch)
+{
+    struct sonde__matching *k = user;
+    const struct sonde_row_message *row = batch;
+    const struct sonde_process *p = &k->m->processes[k->process];
+    const struct sonde__matched one = {
+        .enter_ns = row->enter_ns,
+        .leave_ns = row->leave_ns > row->enter_ns ? row->leave_ns : row->enter_ns,
+        .posted_ns = row->posted_ns && row->posted_ns < row->enter_ns ? row->posted_ns : row->enter_ns,
+        .bytes = row->bytes,
+        .process = k->process,
+        .lane = lane,
+        .node = sonde_profile_locate(k->profile, k->process, row->node),
+        .rank = k->rank,
+        .peer = row->peer - 1,
+        .comm = sonde_intern_text(k->comms, sonde_process_string(p, row->comm)),
+        .tag = row->tag,
+        .host = k->host,
+        .kind = row->kind < SONDE_MESSAGE_KINDS ? row->kind : SONDE_MESSAGE_CALL,
+        .for_rank = UINT32_MAX,
+    };
+    return sonde_vector_push(&k->all, one);
+}
+
+static int read_all(struct sonde__matching *k)
+{
+    int rc = 0;
+    for (k->process = 0; k->process < k->m->process_count && !rc; k->process++) {
+        const struct sonde_process *p = &k->m->processes[k->process];
+        k->lost += p->header.message_rows_dropped;
+        if (!p->header.rank)
+            continue;
+        k->rank = p->header.rank - 1;
+        k->host = sonde_intern_bytes(&k->hosts, p->name, sonde_host_length(p->name));
+        rc = k->host ? sonde_trace_each(p, &(struct sonde_trace_stored){.table = SONDE_TABLE_MESSAGE}, take, k) : SONDE_ENOMEM;
+    }
+    return rc;
+}
+
+/* ---- one to one -------------------------------------------------------------------------------- */
+
+static uint32_t from(const struct sonde__matched *one)
+{
+    return sonde__matched_is_sent(one) ? one->rank : one->peer;
+}
+
+static uint32_t to(const struct sonde__matched *one)
+{
+    return sonde__matched_is_sent(one) ? one->peer : one->rank;
+}
+
+/* Of the same two ranks, communicator and tag, sends first, each in the order in which they were begun. */
+static int same_way(const struct sonde__matched *a, const struct sonde__matched *b)
+{
+    int order = by_number(a->comm, b->comm);
+    order = order ? order : by_number(from(a), from(b));
+    order = order ? order : by_number(to(a), to(b));
+    return order ? order : by_number(a->tag, b->tag);
+}
+
+static int by_way(const void *left, const void *right)
+{
+    const struct sonde__matched *a = *(struct sonde__matched *const *)left, *b = *(struct sonde__matched *const *)right;
+    int order = same_way(a, b);
+    order = order ? order : by_number(!sonde__matched_is_sent(a), !sonde__matched_is_sent(b));
+    order = order ? order : by_number(a->posted_ns, b->posted_ns);
+    return order ? order : (a < b ? -1 : a > b);
+}
+
+/* `waiter` could not go on before `ns`, when `other` began what it needed. */
+static void waits(struct sonde__matched *waiter, enum sonde_message_wait wait, uint64_t ns, const struct sonde__matched *other)
+{
+    const uint64_t until_ns = ns < waiter->leave_ns ? ns : waiter->leave_ns;
+    if (until_ns <= waiter->enter_ns)
+        return;
+    waiter->wait = wait;
+    waiter->wait_ns = until_ns - waiter->enter_ns;
+    waiter->for_rank = other->rank;
+}
+
+static uint64_t key_of(uint32_t process, uint64_t enter_ns)
+{
+    return sonde_hash_mix(process + 1, enter_ns);
+}
+
+/* They wait for what is received later; what only begins a receive does not. */
+static bool is_look(const struct sonde__matching *k, const struct sonde__matched *one)
+{
+    const char *name = k->profile->nodes.items[one->node].name;
+    return one->kind == SONDE_MESSAGE_CALL && (strcmp(name, "MPI_Mprobe") == 0 || strcmp(name, "MPI_Probe") == 0);
+}
+
+static int keep_looks(struct sonde__matching *k)
+{
+    int rc = 0;
+    for (size_t i = 0; i < k->all.count && !rc; i++)
+        if (is_look(k, &k->all.items[i]))
+            rc = sonde_map_put(&k->looks, key_of(k->all.items[i].process, k->all.items[i].enter_ns), i + 1);
+    return rc ? SONDE_ENOMEM : 0;
+}
+
+/* The call that looked for what was received later; NULL: none. */
+static struct sonde__matched *look_of(struct sonde__matching *k, const struct sonde__matched *one)
+{
+    uint64_t at;
+    if (one->posted_ns == one->enter_ns || !sonde_map_get(&k->looks, key_of(one->process, one->posted_ns), &at))
+        return NULL;
+    struct sonde__matched *look = &k->all.items[at - 1];
+    return look->process == one->process && look->enter_ns == one->posted_ns ? look : NULL;
+}
+
+static int match(struct sonde__matching *k, struct sonde__matched *sent, struct sonde__matched *received)
+{
+    struct sonde__matched *look = look_of(k, received);
+    if (sent->host != received->host) {
+        k->apart++;
+        return 0;
+    }
+    waits(received, SONDE_MESSAGE_WAIT_LATE_SENDER, sent->enter_ns, sent);
+    if (look)
+        waits(look, SONDE_MESSAGE_WAIT_LATE_SENDER, sent->enter_ns, sent);
+    if (received->posted_ns <= sent->leave_ns) /* else it did not wait for that */
+        waits(sent, SONDE_MESSAGE_WAIT_LATE_RECEIVER, received->posted_ns, received);
+    return k->pair ? k->pair(k->user, sent, received, look) : 0;
+}
+
+static int match_all(struct sonde__matching *k, struct sonde__matched **list, size_t count)
+{
+    int rc = 0;
+    qsort(list, count, sizeof *list, by_way);
+    for (size_t i = 0, n; i < count && !rc; i += n) {
+        size_t sends = 0;
+        for (n = 0; i + n < count && !same_way(list[i], list[i + n]); n++)
+            sends += sonde__matched_is_sent(list[i + n]);
+        const size_t receives = n - sends, both = sends < receives ? sends : receives;
+        for (size_t j = 0; j < both && !rc; j++)
+            rc = match(k, list[i + j], list[i + sends + j]);
+        k->alone += sends + receives - 2 * both;
+        k->messages += sends > receives ? sends : receives;
+    }
+    return rc;
+}
+
+/* ---- all of a communicator ----------------------------------------------------------------------------- */
+
+static int by_comm(const void *left, const void *right)
+{
+    const struct sonde__matched *a = *(struct sonde__matched *const *)left, *b = *(struct sonde__matched *const *)right;
+    int order = by_number(a->comm, b->comm);
+    order = order ? order : by_number(a->rank, b->rank);
+    order = order ? order : by_number(a->posted_ns, b->posted_ns);
+    return order ? order : (a < b ? -1 : a > b);
+}
+
+/* The `count` calls that belong together. */
+static int match_calls(struct sonde__matching *k, struct sonde__matched **calls, size_t count)
+{
+    const struct sonde__matched *last = calls[0], *before = NULL, *root = NULL; /* before: of those that are no root, the last */
+    bool mixed = false, apart = false;
+    for (size_t i = 0; i < count; i++) {
+        const struct sonde__matched *c = calls[i];
+        mixed |= c->kind != calls[0]->kind || c->peer != calls[0]->peer;
+        apart |= c->host != calls[0]->host;
+        last = c->posted_ns > last->posted_ns ? c : last;
+        if (c->rank == c->peer)
+            root = c;
+        else if (!before || c->posted_ns > before->posted_ns)
+            before = c;
+    }
+    k->mixed += mixed ? count : 0;
+    k->apart += !mixed && apart ? count : 0;
+    if (mixed || apart)
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        struct sonde__matched *c = calls[i];
+        if (c->kind == SONDE_MESSAGE_BARRIER || c->kind == SONDE_MESSAGE_ALL_TO_ALL)
+            waits(c, c->kind == SONDE_MESSAGE_BARRIER ? SONDE_MESSAGE_WAIT_BARRIER : SONDE_MESSAGE_WAIT_ALL_TO_ALL, last->posted_ns, last);
+        else if (c->kind == SONDE_MESSAGE_FROM_ROOT && root && c != root)
+            waits(c, SONDE_MESSAGE_WAIT_LATE_ROOT, root->posted_ns, root);
+        else if (c->kind == SONDE_MESSAGE_TO_ROOT && c == root && before)
+            waits(c, SONDE_MESSAGE_WAIT_EARLY_ROOT, before->posted_ns, before);
+    }
+    return k->together ? k->together(k->user, calls, count, root) : 0;
+}
+
+/* `begin`: [ranks + 1], where each rank's calls on one communicator begin. */
+static int match_comm(struct sonde__matching *k, struct sonde__matched **list, size_t count)
+{
+    SONDE_VECTOR(size_t) begin = {0};
+    SONDE_VECTOR(struct sonde__matched *) calls = {0};
+    int rc = 0;
+    for (size_t i = 0; i < count && !rc; i++)
+        if (!i || list[i]->rank != list[i - 1]->rank)
+            rc = sonde_vector_push(&begin, i);
+    rc = rc ? rc : sonde_vector_push(&begin, count);
+    for (size_t nth = 0; !rc; nth++) {
+        calls.count = 0;
+        for (size_t r = 0; r + 1 < begin.count && !rc; r++)
+            if (begin.items[r] + nth < begin.items[r + 1])
+                rc = sonde_vector_push(&calls, list[begin.items[r] + nth]);
+        if (!calls.count)
+            break;
+        rc = rc ? rc : match_calls(k, calls.items, calls.count);
+    }
+    sonde_vector_fini(&begin);
+    sonde_vector_fini(&calls);
+    return rc;
+}
+
+static int match_collectives(struct sonde__matching *k, struct sonde__matched **list, size_t count)
+{
+    int rc = 0;
+    qsort(list, count, sizeof *list, by_comm);
+    for (size_t i = 0, n; i < count && !rc; i += n) {
+        for (n = 1; i + n < count && list[i + n]->comm == list[i]->comm; n++)
+            ;
+        rc = list[i]->comm ? match_comm(k, &list[i], n) : 0;
+    }
+    return rc;
+}
+
+int sonde__matching_read(struct sonde__matching *k)
+{
+    const int rc = read_all(k);
+    return rc ? rc : keep_looks(k);
+}
+
+int sonde__matching_match(struct sonde__matching *k)
+{
+    SONDE_VECTOR(struct sonde__matched *) single = {0}, common = {0};
+    int rc = 0;
+    for (size_t i = 0; i < k->all.count && !rc; i++) {
+        struct sonde__matched *one = &k->all.items[i];
+        if (sonde__matched_is_collective(one))
+            rc = sonde_vector_push(&common, one);
+        else if (one->kind != SONDE_MESSAGE_CALL && one->peer != UINT32_MAX)
+            rc = sonde_vector_push(&single, one);
+    }
+    rc = rc || !single.count ? rc : match_all(k, single.items, single.count);
+    rc = rc || !common.count ? rc : match_collectives(k, common.items, common.count);
+    sonde_vector_fini(&single);
+    sonde_vector_fini(&common);
+    return rc;
+}
+
+void sonde__matching_fini(struct sonde__matching *k)
+{
+    sonde_vector_fini(&k->all);
+    sonde_map_fini(&k->looks);
+    sonde_intern_fini(&k->hosts);
+}

@@ -1,0 +1,54 @@
+/* matching.h - calls of MPI of all ranks, and which belong together: who received what was sent, and what all of a communicator did together.
+ *
+ * The k-th message that one rank sent another on a communicator with a tag is the k-th that this one received so (MPI 4.0, 3.5: they do not overtake),
+ * in the order in which it began to receive them; the k-th collective call of a rank on a communicator belongs to the k-th of the others.
+ */
+#ifndef SONDE_ANALYZE_JOB_MATCHING_H
+#define SONDE_ANALYZE_JOB_MATCHING_H
+
+#include "base/map.h"
+#include "messages.h"
+
+/* A row, with what of it is the same in all ranks. */
+struct sonde__matched {
+    uint64_t enter_ns, leave_ns, posted_ns, bytes;
+    uint32_t process, lane, node; /* node: of the profile's tree */
+    uint32_t rank, peer;          /* peer UINT32_MAX: none */
+    uint32_t comm, tag, host;     /* interned */
+    uint32_t kind;
+    uint32_t for_rank;            /* for whom it waited: */
+    uint64_t wait_ns;
+    enum sonde_message_wait wait;
+};
+
+struct sonde__matching {          /* ready when zeroed but for m, profile, comms and what is called */
+    const struct sonde_measurement *m;
+    const struct sonde_profile *profile;
+    struct sonde_intern *comms;
+    /* Called for what belongs together, on one host; waits are known then. A message; `look`: the call that looked for it before it was received, or NULL. */
+    int (*pair)(void *user, struct sonde__matched *sent, struct sonde__matched *received, struct sonde__matched *look);
+    /* What several ranks did together; `root`: one of them, or NULL. */
+    int (*together)(void *user, struct sonde__matched *const *calls, size_t count, const struct sonde__matched *root);
+    void *user;                   /* either may be NULL */
+    SONDE_VECTOR(struct sonde__matched) all;
+    uint64_t messages, apart, alone, lost, mixed; /* as in struct sonde_messages */
+    struct sonde_intern hosts;
+    struct sonde_map looks;       /* process and entry of calls that looked for a message -> index + 1 */
+    uint32_t process, rank, host; /* whose rows are read */
+};
+
+/* Read all rows into `all`; then match them. 0, SONDE_ENOMEM, or what was called returned (non-zero stops). */
+int sonde__matching_read(struct sonde__matching *k);
+int sonde__matching_match(struct sonde__matching *k);
+void sonde__matching_fini(struct sonde__matching *k);
+
+static inline bool sonde__matched_is_sent(const struct sonde__matched *one)
+{
+    return one->kind == SONDE_MESSAGE_SEND;
+}
+static inline bool sonde__matched_is_collective(const struct sonde__matched *one)
+{
+    return one->kind > SONDE_MESSAGE_RECEIVE;
+}
+
+#endif
