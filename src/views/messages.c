@@ -78,7 +78,9 @@ static const struct sonde_view_columns collective_list = SONDE_VIEW_COLUMNS("col
 
 static const struct sonde_view_column columns[] = {
     {"messages", NULL, SONDE_CELL_COUNT, 0, 0, "messages from one rank to another"},
-    {"apart", NULL, SONDE_CELL_COUNT, 0, 0, "messages and calls whose ranks ran on different hosts: their waiting is not known"},
+    {"apart", NULL, SONDE_CELL_COUNT, 0, 0, "messages and calls whose ranks ran on different hosts, whose clocks could not be aligned: their waiting is not known"},
+    {"hosts", NULL, SONDE_CELL_COUNT, 0, 0, "hosts on which the ranks ran"},
+    {"clock_bound_ns", NULL, SONDE_CELL_TIME, 0, 0, "of several hosts: waiting between two of them is known to within that, by the messages that align their clocks; 0: there is one, or none is aligned"},
     {"alone", NULL, SONDE_CELL_COUNT, 0, 0, "messages of which only one end is known"},
     {"mixed", NULL, SONDE_CELL_COUNT, 0, 0, "calls of all ranks of a communicator that do not belong together"},
     {"lost", NULL, SONDE_CELL_COUNT, 0, 0, "messages that found no room in the measurement"},
@@ -242,8 +244,11 @@ static void say_faults(const struct sonde_messages *all, struct sonde_view_data 
 {
     char number[SONDE_NUMBER_MAX];
     if (all->apart)
-        sonde_view_say(out, false, "messages and calls whose ranks ran on different hosts: %s; the clocks of these are not aligned, so their waiting is not known",
+        sonde_view_say(out, false, "messages and calls whose ranks ran on different hosts: %s; their messages do not align the clocks of these, so their waiting is not known",
                        sonde_number_count(number, all->apart));
+    if (all->clock_bound_ns)
+        sonde_view_say(out, false, "the clocks of %u hosts are aligned by messages: what ranks waited for those of another host is known to within %s each time",
+                       all->hosts, sonde_number_time(number, (double)all->clock_bound_ns));
     if (all->alone)
         sonde_view_say(out, false, "messages of which only one end is known: %s; the other rank was not recorded then, or used a call that is not followed",
                        sonde_number_count(number, all->alone));
@@ -270,6 +275,8 @@ static void fill(const struct sonde_query *q, const struct sonde_messages *all, 
     struct sonde_view_table *t = out->root = sonde_view_table(out, &messages_list);
     sonde_cell_int(t, true, all->messages);
     sonde_cell_int(t, true, all->apart);
+    sonde_cell_int(t, true, all->hosts);
+    sonde_cell_int(t, true, all->clock_bound_ns);
     sonde_cell_int(t, true, all->alone);
     sonde_cell_int(t, true, all->mixed);
     sonde_cell_int(t, true, all->lost);

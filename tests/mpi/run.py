@@ -4,7 +4,7 @@
     run.py --sonde build/bin/sonde --programs build/tests/mpi --work DIR CASE
 
 Programs are ranks.openmpi and ranks.mpich, one source built with each library. Cases: openmpi, mpich (the launcher is recorded),
-openmpi.each (each rank is recorded by a record of its own), unchanged (the program is as it is without Sonde), python, fortran, off.
+openmpi.each (each rank is recorded by a record of its own), unchanged (the program is as it is without Sonde), python, fortran, hosts (two, as far as their ranks can see), off.
 """
 import argparse
 import collections
@@ -154,6 +154,27 @@ class Test:
         require("pair 0 1" in done.stdout, done.stdout)
         got = run(self.options.sonde, "report", self.out, "messages", "--json")
         require(got.returncode == 1 and json.loads(got.stdout)["messages"] == 0, f"messages of a program that was not recorded: {got.stdout}{got.stderr}")
+
+    def hosts(self):
+        """Ranks on two hosts, as far as they can see: of two names, with clocks that are 5,000 seconds apart. What they waited for each other is what it is by one clock."""
+        apart = 5000 * 10**9
+        if run("unshare", "--uts", "--time", "--monotonic", "5000", "--fork", "true").returncode:
+            print("skipped: this machine lets nobody have a clock of their own (unshare --time)")
+            sys.exit(77)
+        launcher = os.path.join(os.path.dirname(os.path.abspath(__file__)), "host.sh")
+        done = self.record("mpirun.openmpi", "-n", str(RANKS), launcher, self.program("openmpi"))
+        said, got = Said(done.stdout), self.view("messages")
+        require({(row["from"], row["to"]): (row["count"], row["bytes"]) for row in got["pairs"]} == said.pairs, "who sent to whom")
+        require((got["hosts"], got["apart"], got["alone"], got["mixed"]) == (2, 0, 0, 0), f"{got['hosts']} hosts, {got['apart']} apart")
+        bound = got["clock_bound_ns"]
+        require(0 < bound < LATE_NS / 20, f"a bound of {bound} ns")
+        row = next(row for row in got["waits"] if row["call"] == "MPI_Recv" and row["frames"][0]["name"] == "late")
+        require((row["kind"], row["rank"], row["for_rank"], row["root_rank"]) == ("late sender", 1, 0, 0) and row["count"] <= LATE, str(row))
+        messages = [m for m in self.messages() if m["tag"] == 20]
+        sends, receives = ([m for m in messages if m["kind"] == kind] for kind in ("send", "receive"))
+        require(all(r["enter_ns"] - s["enter_ns"] > apart - 10**12 for s, r in zip(sends, receives)), "the clocks are no more apart than those of one host")
+        waits = [max(min(s["enter_ns"] + apart, r["leave_ns"]) - r["enter_ns"], 0) for s, r in zip(sends, receives)]
+        require(abs(sum(waits) - row["wait_ns"]) <= LATE * (bound + 10), f"{sum(waits)} ns by one clock, {row['wait_ns']} by two, to within {bound} each")
 
     def fortran(self):
         """By the libraries' own functions for Fortran, which call those of C: by these names (MPICH), or those of the profiling interface (Open MPI)."""

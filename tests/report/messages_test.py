@@ -21,7 +21,7 @@ class Rank:
         self.thread = self.process.thread(100 + number)
         module = self.process.module("/opt/demo/bin/demo")
         self.code = self.process.node(0, self.process.frame(live.NATIVE, module, 0x1000))
-        self.module, self.at, self.calls = module, START + 1000, []
+        self.module, self.at, self.calls, self.messages = module, START + 1000, [], []
 
     def function(self, name):
         return self.process.node(0, self.process.frame(live.PYTHON, self.process.python(name, "/u/demo.py", 3)))
@@ -30,10 +30,18 @@ class Rank:
         self.calls.append((enter, leave))
         self.at = leave
 
-    def message(self, kind, function, enter, leave, **more):
-        self.process.message(self.thread, kind, function, self.code, enter, leave, **more)
+    def message(self, kind, function, enter, leave, posted=0, **more):
+        self.messages.append((kind, function, enter, leave, posted, more))
+
+    def move(self, by):
+        """To another clock."""
+        self.messages = [(kind, function, by(enter), by(leave), posted and by(posted), more) for kind, function, enter, leave, posted, more in self.messages]
+        self.calls = [(by(enter), by(leave)) for enter, leave in self.calls]
+        self.process.start_ns, self.at = by(START), by(self.at)
 
     def write(self, path):
+        for kind, function, enter, leave, posted, more in self.messages:
+            self.process.message(self.thread, kind, function, self.code, enter, leave, posted=posted, **more)
         self.process.stop_ns = self.at + 1000
         self.process.write(path)
 
@@ -207,7 +215,7 @@ class Messages(Case):
         a.message(BARRIER, "MPI_Barrier", START + 600 * US, START + 700 * US, comm="ab")
         b.message(ALL_TO_ALL, "MPI_Allreduce", START + 690 * US, START + 700 * US, size=8, comm="ab")
         for rank, at in ((a, 800), (far, 900)):
-            rank.message(BARRIER, "MPI_Barrier", START + at * US, START + 1000 * US, comm="all")
+            rank.message(FROM_ROOT, "MPI_Bcast", START + at * US, START + 1000 * US, size=8, comm="all", peer=0)
         b.process.message_rows_dropped = 5
         for rank in ranks:
             rank.at = START + 1000 * US
@@ -215,8 +223,41 @@ class Messages(Case):
         self.assertEqual([said[name] for name in ("messages", "alone", "apart", "mixed", "lost")], [4, 2, 3, 2, 5])
         self.assertEqual([(row["kind"], row["wait_ns"]) for row in said["waits"]], [("late sender", 49 * US)])
         text = self.text()
-        for words in ("ran on different hosts: 3;", "only one end is known: 2;", "do not belong together as recorded: 2;", "found no room in the measurement: 5;"):
+        for words in ("ran on different hosts: 3; their messages do not align the clocks", "only one end is known: 2;", "do not belong together as recorded: 2;", "found no room in the measurement: 5;"):
             self.assertIn(words, text)
+
+    def test_hosts(self):
+        """Random jobs whose hosts' clocks are seconds apart, and drift, each by its own: what they wait for is what it was before, to within the bound."""
+        for seed in range(4):
+            chance, truth = random.Random(seed), Truth()
+            ranks = [Rank(number, 6, host=f"host{number % 3}") for number in range(6)]
+            for _ in range(500):
+                (self.one_to_one if chance.random() < 0.7 else self.together)(chance, ranks, truth)
+            drift = seed % 2 * 3e-4
+            moves = [lambda ns, shift=shift, part=part: ns + shift + round((ns - START) * part) for shift, part in ((0, 0), (-3 * 10**11, drift), (7 * 10**12, -2 * drift))]
+            for rank in ranks:
+                rank.move(moves[rank.number % 3])
+            said = self.finish(ranks)
+            self.assertEqual([said[name] for name in ("alone", "apart", "mixed", "lost", "hosts")], [0, 0, 0, 0, 3])
+            self.assertEqual({(row["from"], row["to"]): [row["count"], row["bytes"]] for row in said["pairs"]}, dict(truth.pairs))
+            bound = said["clock_bound_ns"]
+            self.assertTrue(0 < bound < 30 * US, bound)
+            got = {(row["kind"], row["call"]): row for row in said["waits"]}
+            for key, waits in truth.waits.items():
+                want, most = sum(ns for _, _, ns in waits), len(waits) * (bound + 2)
+                self.assertLessEqual(abs(got[key]["wait_ns"] - want), most, (key, got[key]["wait_ns"], want, bound))
+            self.assertIn("the clocks of 3 hosts are aligned by messages", self.text())
+
+    def test_hosts_that_contradict(self):
+        """A clock that is set by a second in the middle: no line lies between the bounds."""
+        chance, truth = random.Random(1), Truth()
+        ranks = [Rank(number, 2, host=f"host{number}") for number in range(2)]
+        for _ in range(100):
+            self.one_to_one(chance, ranks, truth)
+        middle = ranks[1].at - (ranks[1].at - START) // 2
+        ranks[1].move(lambda ns: ns + (10**9 if ns > middle else 0))
+        said = self.finish(ranks)
+        self.assertEqual((said["apart"], said["clock_bound_ns"], said["waits"]), (100, 0, []))
 
     def test_none(self):
         Rank(0, 1).write(self.path("none.sonde"))

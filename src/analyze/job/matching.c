@@ -83,15 +83,23 @@ static int by_way(const void *left, const void *right)
     return order ? order : (a < b ? -1 : a > b);
 }
 
-/* `waiter` could not go on before `ns`, when `other` began what it needed. */
-static void waits(struct sonde__matched *waiter, enum sonde_message_wait wait, uint64_t ns, const struct sonde__matched *other)
+/* By the clock of `own`. */
+static uint64_t here(const struct sonde__matching *k, const struct sonde__matched *own, const struct sonde__matched *other, uint64_t ns)
 {
+    return sonde__clocks_move(&k->clocks, other->host, ns, own->host);
+}
+
+/* `waiter` could not go on before `ns`, when `other` began what it needed. */
+static void waits(const struct sonde__matching *k, struct sonde__matched *waiter, enum sonde_message_wait wait, uint64_t ns, const struct sonde__matched *other)
+{
+    ns = here(k, waiter, other, ns);
     const uint64_t until_ns = ns < waiter->leave_ns ? ns : waiter->leave_ns;
     if (until_ns <= waiter->enter_ns)
         return;
     waiter->wait = wait;
     waiter->wait_ns = until_ns - waiter->enter_ns;
     waiter->for_rank = other->rank;
+    waiter->for_host = other->host;
 }
 
 static uint64_t key_of(uint32_t process, uint64_t enter_ns)
@@ -128,15 +136,17 @@ static struct sonde__matched *look_of(struct sonde__matching *k, const struct so
 static int match(struct sonde__matching *k, struct sonde__matched *sent, struct sonde__matched *received)
 {
     struct sonde__matched *look = look_of(k, received);
-    if (sent->host != received->host) {
+    if (k->aligns)
+        return sent->host == received->host ? 0 : sonde__clocks_before(&k->clocks, sent->host, sent->enter_ns, received->host, received->leave_ns);
+    if (!sonde__clocks_agree(&k->clocks, sent->host, received->host)) {
         k->apart++;
         return 0;
     }
-    waits(received, SONDE_MESSAGE_WAIT_LATE_SENDER, sent->enter_ns, sent);
+    waits(k, received, SONDE_MESSAGE_WAIT_LATE_SENDER, sent->enter_ns, sent);
     if (look)
-        waits(look, SONDE_MESSAGE_WAIT_LATE_SENDER, sent->enter_ns, sent);
-    if (received->posted_ns <= sent->leave_ns) /* else it did not wait for that */
-        waits(sent, SONDE_MESSAGE_WAIT_LATE_RECEIVER, received->posted_ns, received);
+        waits(k, look, SONDE_MESSAGE_WAIT_LATE_SENDER, sent->enter_ns, sent);
+    if (here(k, sent, received, received->posted_ns) <= sent->leave_ns) /* else it did not wait for that */
+        waits(k, sent, SONDE_MESSAGE_WAIT_LATE_RECEIVER, received->posted_ns, received);
     return k->pair ? k->pair(k->user, sent, received, look) : 0;
 }
 
@@ -168,6 +178,32 @@ static int by_comm(const void *left, const void *right)
     return order ? order : (a < b ? -1 : a > b);
 }
 
+/* Did `a` come after `b`? Of two hosts that do not agree there is no telling. */
+static bool later(const struct sonde__matching *k, const struct sonde__matched *a, const struct sonde__matched *b)
+{
+    return sonde__clocks_agree(&k->clocks, a->host, b->host) && a->posted_ns > here(k, a, b, b->posted_ns);
+}
+
+/* Of those that need each other: none leaves before the others have come. Each with the first is enough. */
+static int align_calls(struct sonde__matching *k, struct sonde__matched **calls, size_t count)
+{
+    const uint32_t kind = calls[0]->kind;
+    int rc = 0;
+    for (size_t i = 0; i < count && !rc && kind != SONDE_MESSAGE_PREFIX; i++) {
+        const bool from_root = kind == SONDE_MESSAGE_FROM_ROOT, to_root = kind == SONDE_MESSAGE_TO_ROOT;
+        const struct sonde__matched *one = calls[i], *other = calls[0];
+        for (size_t r = 0; (from_root || to_root) && r < count; r++)
+            other = calls[r]->rank == calls[r]->peer ? calls[r] : other;
+        if (one->host == other->host || ((from_root || to_root) && other->rank != other->peer))
+            continue;
+        if (!to_root)
+            rc = sonde__clocks_before(&k->clocks, other->host, other->posted_ns, one->host, one->leave_ns);
+        if (!rc && !from_root)
+            rc = sonde__clocks_before(&k->clocks, one->host, one->posted_ns, other->host, other->leave_ns);
+    }
+    return rc;
+}
+
 /* The `count` calls that belong together. */
 static int match_calls(struct sonde__matching *k, struct sonde__matched **calls, size_t count)
 {
@@ -176,13 +212,15 @@ static int match_calls(struct sonde__matching *k, struct sonde__matched **calls,
     for (size_t i = 0; i < count; i++) {
         const struct sonde__matched *c = calls[i];
         mixed |= c->kind != calls[0]->kind || c->peer != calls[0]->peer;
-        apart |= c->host != calls[0]->host;
-        last = c->posted_ns > last->posted_ns ? c : last;
+        apart |= !sonde__clocks_agree(&k->clocks, c->host, calls[0]->host);
+        last = later(k, c, last) ? c : last;
         if (c->rank == c->peer)
             root = c;
-        else if (!before || c->posted_ns > before->posted_ns)
+        else if (!before || later(k, c, before))
             before = c;
     }
+    if (k->aligns)
+        return mixed ? 0 : align_calls(k, calls, count);
     k->mixed += mixed ? count : 0;
     k->apart += !mixed && apart ? count : 0;
     if (mixed || apart)
@@ -190,11 +228,11 @@ static int match_calls(struct sonde__matching *k, struct sonde__matched **calls,
     for (size_t i = 0; i < count; i++) {
         struct sonde__matched *c = calls[i];
         if (c->kind == SONDE_MESSAGE_BARRIER || c->kind == SONDE_MESSAGE_ALL_TO_ALL)
-            waits(c, c->kind == SONDE_MESSAGE_BARRIER ? SONDE_MESSAGE_WAIT_BARRIER : SONDE_MESSAGE_WAIT_ALL_TO_ALL, last->posted_ns, last);
+            waits(k, c, c->kind == SONDE_MESSAGE_BARRIER ? SONDE_MESSAGE_WAIT_BARRIER : SONDE_MESSAGE_WAIT_ALL_TO_ALL, last->posted_ns, last);
         else if (c->kind == SONDE_MESSAGE_FROM_ROOT && root && c != root)
-            waits(c, SONDE_MESSAGE_WAIT_LATE_ROOT, root->posted_ns, root);
+            waits(k, c, SONDE_MESSAGE_WAIT_LATE_ROOT, root->posted_ns, root);
         else if (c->kind == SONDE_MESSAGE_TO_ROOT && c == root && before)
-            waits(c, SONDE_MESSAGE_WAIT_EARLY_ROOT, before->posted_ns, before);
+            waits(k, c, SONDE_MESSAGE_WAIT_EARLY_ROOT, before->posted_ns, before);
     }
     return k->together ? k->together(k->user, calls, count, root) : 0;
 }
@@ -241,7 +279,7 @@ int sonde__matching_read(struct sonde__matching *k)
     return rc ? rc : keep_looks(k);
 }
 
-int sonde__matching_match(struct sonde__matching *k)
+static int match_both(struct sonde__matching *k)
 {
     SONDE_VECTOR(struct sonde__matched *) single = {0}, common = {0};
     int rc = 0;
@@ -259,9 +297,25 @@ int sonde__matching_match(struct sonde__matching *k)
     return rc;
 }
 
+int sonde__matching_match(struct sonde__matching *k)
+{
+    const uint32_t host = k->all.count ? k->all.items[0].host : 0;
+    for (size_t i = 0; i < k->all.count && !k->aligns; i++)
+        k->aligns = k->all.items[i].host != host;
+    if (k->aligns) {
+        const int rc = match_both(k);
+        k->aligns = false;
+        k->messages = k->alone = 0;
+        if (rc || sonde__clocks_align(&k->clocks))
+            return SONDE_ENOMEM;
+    }
+    return match_both(k);
+}
+
 void sonde__matching_fini(struct sonde__matching *k)
 {
     sonde_vector_fini(&k->all);
     sonde_map_fini(&k->looks);
     sonde_intern_fini(&k->hosts);
+    sonde__clocks_fini(&k->clocks);
 }

@@ -2,11 +2,14 @@
  *
  * The k-th message that one rank sent another on a communicator with a tag is the k-th that this one received so (MPI 4.0, 3.5: they do not overtake),
  * in the order in which it began to receive them; the k-th collective call of a rank on a communicator belongs to the k-th of the others.
+ *
+ * Rows have the times of their own host's clock. Those of several hosts are aligned by what belongs together (clocks.h), before it is told.
  */
 #ifndef SONDE_ANALYZE_JOB_MATCHING_H
 #define SONDE_ANALYZE_JOB_MATCHING_H
 
 #include "base/map.h"
+#include "clocks.h"
 #include "messages.h"
 
 /* A row, with what of it is the same in all ranks. */
@@ -16,7 +19,7 @@ struct sonde__matched {
     uint32_t rank, peer;          /* peer UINT32_MAX: none */
     uint32_t comm, tag, host;     /* interned */
     uint32_t kind;
-    uint32_t for_rank;            /* for whom it waited: */
+    uint32_t for_rank, for_host;  /* for whom it waited, and where that is: */
     uint64_t wait_ns;
     enum sonde_message_wait wait;
 };
@@ -25,7 +28,7 @@ struct sonde__matching {          /* ready when zeroed but for m, profile, comms
     const struct sonde_measurement *m;
     const struct sonde_profile *profile;
     struct sonde_intern *comms;
-    /* Called for what belongs together, on one host; waits are known then. A message; `look`: the call that looked for it before it was received, or NULL. */
+    /* Called for what belongs together, on one host or on several whose clocks agree; waits are known then. A message; `look`: the call that looked for it before it was received, or NULL. */
     int (*pair)(void *user, struct sonde__matched *sent, struct sonde__matched *received, struct sonde__matched *look);
     /* What several ranks did together; `root`: one of them, or NULL. */
     int (*together)(void *user, struct sonde__matched *const *calls, size_t count, const struct sonde__matched *root);
@@ -33,6 +36,8 @@ struct sonde__matching {          /* ready when zeroed but for m, profile, comms
     SONDE_VECTOR(struct sonde__matched) all;
     uint64_t messages, apart, alone, lost, mixed; /* as in struct sonde_messages */
     struct sonde_intern hosts;
+    struct sonde__clocks clocks;
+    bool aligns;                  /* only the clocks are wanted, now */
     struct sonde_map looks;       /* process and entry of calls that looked for a message -> index + 1 */
     uint32_t process, rank, host; /* whose rows are read */
 };

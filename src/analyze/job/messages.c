@@ -108,8 +108,14 @@ static bool is_chosen(const struct sonde__matched *one, const struct chosen *c)
     return (c->node == UINT32_MAX || (one->node == c->node && one->wait == c->kind)) && (c->rank == UINT32_MAX || one->rank == c->rank) && one->for_rank == c->for_rank;
 }
 
-/* As time, merged, in *out, which replaces what was there; where something was, as far as it lies within that. */
-static int spans_of(struct sonde__matched **waiting, size_t count, const struct chosen *c, struct sonde__late_span **out, size_t *span_count)
+/* A span of the waiter's clock, by that of whom it waited for. */
+static struct sonde__late_span by_other(const struct sonde__clocks *clocks, const struct sonde__matched *one, struct sonde__late_span span)
+{
+    return (struct sonde__late_span){sonde__clocks_move(clocks, one->host, span.from_ns, one->for_host), sonde__clocks_move(clocks, one->host, span.to_ns, one->for_host)};
+}
+
+/* As time, merged, in *out, by the clock of whom was waited for; it replaces what was there, which is by that of who waited: as far as it lies within that. */
+static int spans_of(const struct sonde__clocks *clocks, struct sonde__matched **waiting, size_t count, const struct chosen *c, struct sonde__late_span **out, size_t *span_count)
 {
     struct sonde__late_span *before = *out;
     const size_t before_count = *span_count;
@@ -120,9 +126,9 @@ static int spans_of(struct sonde__matched **waiting, size_t count, const struct 
         if (!is_chosen(waiting[i], c))
             continue;
         if (!before)
-            rc = sonde_vector_push(&spans, all);
+            rc = sonde_vector_push(&spans, by_other(clocks, waiting[i], all));
         for (size_t k = sonde__late_after(before, before_count, all.from_ns); before && k < before_count && before[k].from_ns < all.to_ns && !rc; k++)
-            rc = sonde_vector_push(&spans, sonde__late_cut(before[k], all));
+            rc = sonde_vector_push(&spans, by_other(clocks, waiting[i], sonde__late_cut(before[k], all)));
     }
     free(before);
     *out = spans.items;
@@ -159,7 +165,7 @@ static int find_cause(struct making *k, struct sonde__matched **waiting, size_t 
     struct sonde__late_span *spans = NULL;
     size_t span_count = 0;
     struct chosen chosen = {.kind = place->kind, .node = place->node, .rank = UINT32_MAX, .for_rank = place->for_rank};
-    int rc = spans_of(waiting, count, &chosen, &spans, &span_count);
+    int rc = spans_of(&k->matching.clocks, waiting, count, &chosen, &spans, &span_count);
     for (int link = 0; link < CHAIN_MAX && !rc && span_count; link++) {
         struct sonde_message_doing doing = {.rank = chosen.for_rank};
         uint32_t next = UINT32_MAX;
@@ -174,7 +180,7 @@ static int find_cause(struct making *k, struct sonde__matched **waiting, size_t 
         if (!itself)
             break;
         chosen = (struct chosen){.node = UINT32_MAX, .rank = doing.rank, .for_rank = next};
-        rc = rc ? rc : spans_of(waiting, count, &chosen, &spans, &span_count);
+        rc = rc ? rc : spans_of(&k->matching.clocks, waiting, count, &chosen, &spans, &span_count);
     }
     free(spans);
     return rc;
@@ -326,6 +332,8 @@ int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde
     out->alone = k.matching.alone;
     out->lost = k.matching.lost;
     out->mixed = k.matching.mixed;
+    out->hosts = k.matching.hosts.count;
+    out->clock_bound_ns = sonde__clocks_bound(&k.matching.clocks);
     sonde__matching_fini(&k.matching);
     sonde_map_fini(&k.collectives);
     sonde_intern_fini(&k.functions);

@@ -2,7 +2,7 @@
  * docs/mpi.md defines each number. The states of waiting are Scalasca's (Geimer et al., "The Scalasca performance toolset architecture",
  * CCPE 22(6), 2010; its manual's "Late Sender", "Late Receiver", "Wait at Barrier", "Wait at NxN", "Late Broadcast", "Early Reduce").
  *
- * Times of ranks on different hosts are not compared: their clocks are not aligned.
+ * Times of ranks on different hosts are compared as far as their messages align their clocks (clocks.h).
  */
 #ifndef SONDE_ANALYZE_JOB_MESSAGES_H
 #define SONDE_ANALYZE_JOB_MESSAGES_H
@@ -85,7 +85,9 @@ struct sonde_messages {
     SONDE_VECTOR(struct sonde_message_collective) collectives; /* longest first */
     struct sonde_intern comms;
     uint64_t messages;       /* sent, or received where the sender is not known */
-    uint64_t apart;          /* of messages and calls: their ranks were on different hosts */
+    uint64_t apart;          /* of messages and calls: their ranks were on different hosts whose clocks could not be aligned */
+    uint32_t hosts;
+    uint64_t clock_bound_ns; /* those that could are right to within that; 0: there is one */
     uint64_t alone;          /* sent and not received, or the reverse, as far as is known */
     uint64_t lost;           /* rows that found no room */
     uint64_t mixed;          /* collective calls on a communicator whose ranks do not agree on which comes when */

@@ -54,6 +54,8 @@ static int add_single(struct sonde_needs *needs, const struct sonde__matched *wa
 /* Who receives needs the sender; who sends needs the receiver where it waited for it. */
 static int add_pair(void *user, struct sonde__matched *sent, struct sonde__matched *received, struct sonde__matched *look)
 {
+    if (sent->host != received->host) /* the path does not lead there */
+        return 0;
     const bool late = received->posted_ns > sent->enter_ns && received->posted_ns <= sent->leave_ns;
     const int rc = add_single(user, received, look, sent, sent->enter_ns);
     return rc || !late ? rc : add_single(user, sent, NULL, received, received->posted_ns);
@@ -65,6 +67,9 @@ static int add_together(void *user, struct sonde__matched *const *calls, size_t 
     struct sonde_needs *needs = user;
     const uint32_t kind = calls[0]->kind;
     const bool from_root = kind == SONDE_MESSAGE_FROM_ROOT, to_root = kind == SONDE_MESSAGE_TO_ROOT;
+    for (size_t i = 1; i < count; i++)
+        if (calls[i]->host != calls[0]->host)
+            return 0;
     if (kind == SONDE_MESSAGE_PREFIX || ((from_root || to_root) && !root) || (to_root && count < 2))
         return 0;
     int rc = sonde__needs_meet(needs);

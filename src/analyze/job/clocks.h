@@ -1,0 +1,45 @@
+/* clocks.h - clocks of several hosts, aligned by what happened on one before something on another: a message is not received before it is sent.
+ *
+ * Each such pair bounds the difference of two clocks from one side, messages back from the other. A line between both sets of bounds, over time, is the
+ * difference and its drift: Duda, Harrus, Haddad and Bernard, "Estimating global time in distributed systems" (ICDCS 1987), the convex hull method. Where a constant
+ * lies between them, that is taken. Hosts without messages both ways between them are aligned by way of others.
+ *
+ * Threads: one at a time per structure.
+ */
+#ifndef SONDE_ANALYZE_JOB_CLOCKS_H
+#define SONDE_ANALYZE_JOB_CLOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vector.h"
+
+struct sonde__clock_pair;
+struct sonde__clock {            /* of a host: a time of its own is at_ns + (time - at_ns) * (1 + drift) + shift_ns on its parent's */
+    uint32_t parent;             /* 0: it is the one that others are told by, or is not aligned */
+    bool known;
+    int64_t shift_ns;
+    double drift;
+    uint64_t at_ns;
+    uint64_t bound_ns;           /* its shift is right to within that, if clocks drift evenly; with those of its parents */
+};
+struct sonde__clocks {           /* ready when zeroed */
+    SONDE_VECTOR(struct sonde__clock) hosts; /* [host] */
+    SONDE_VECTOR(struct sonde__clock_pair *) pairs;
+    struct sonde_map by_hosts;
+};
+
+/* What `from` did at from_ns came before what `to` did at to_ns: each by its own clock; hosts count from 1. 0 or SONDE_ENOMEM. */
+int sonde__clocks_before(struct sonde__clocks *c, uint32_t from, uint64_t from_ns, uint32_t to, uint64_t to_ns);
+/* Once all is told. 0 or SONDE_ENOMEM. */
+int sonde__clocks_align(struct sonde__clocks *c);
+/* May times of the two be compared? */
+bool sonde__clocks_agree(const struct sonde__clocks *c, uint32_t a, uint32_t b);
+/* A time of one host by the other's clock; they agree. */
+uint64_t sonde__clocks_move(const struct sonde__clocks *c, uint32_t from, uint64_t ns, uint32_t to);
+/* The largest bound of those that are aligned with another. */
+uint64_t sonde__clocks_bound(const struct sonde__clocks *c);
+void sonde__clocks_fini(struct sonde__clocks *c);
+
+#endif
