@@ -424,7 +424,7 @@ static int take_message(void *user, uint32_t lane, const void *row)
     const struct sonde_process *p = process_of(w);
     const struct sonde_row_message *m = row;
     const struct sonde_row_range *last = w->ranges.count ? &w->ranges.items[w->ranges.count - 1] : NULL;
-    const struct sonde_row_node *node = sonde_process_node(p, m->node, NULL);
+    const struct sonde_row_frame *function = sonde_process_frame(p, m->node);
     (void)lane;
     if (m->leave_ns < m->enter_ns || (last && last->flags & OF_MPI && last->begin_ns == m->enter_ns))
         return must_stop(w);
@@ -432,7 +432,7 @@ static int take_message(void *user, uint32_t lane, const void *row)
         .begin_ns = m->enter_ns,
         .end_ns = m->leave_ns,
         .payload = m->bytes,
-        .name = node && node->frame < p->frame_count ? p->frames[node->frame].name : 0,
+        .name = function ? function->name : 0,
         .domain = m->comm,
         .category = m->peer,
         .flags = OF_MPI,

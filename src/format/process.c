@@ -348,6 +348,12 @@ const struct sonde_row_node *sonde_process_node(const struct sonde_process *p, u
     return &block->rows[id - block->first];
 }
 
+const struct sonde_row_frame *sonde_process_frame(const struct sonde_process *p, uint32_t node)
+{
+    const struct sonde_row_node *row = sonde_process_node(p, node, NULL);
+    return row && row->frame < p->frame_count ? &p->frames[row->frame] : NULL;
+}
+
 /* Follow parents from one node, painting the way in this walk's colour: a node
  * of that colour met again closes a circle, one of an older colour is known to
  * end well. */

@@ -114,6 +114,8 @@ const char *sonde_process_string(const struct sonde_process *p, uint32_t id);
 
 /* Node of an id; NULL when the id is unknown. *slot (may be NULL) gets the thread slot. */
 const struct sonde_row_node *sonde_process_node(const struct sonde_process *p, uint32_t id, uint32_t *slot);
+/* Its frame; NULL when the id, or the frame, is unknown. */
+const struct sonde_row_frame *sonde_process_frame(const struct sonde_process *p, uint32_t node);
 
 /* Call `fn` with batches of rows of one trace table (SONDE_TABLE_OP and its like),
  * chunk after chunk. lane 0 = all. Rows outside [from_ns, to_ns] may be passed

@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "analyze/job/partners.h"
+#include "base/kinds.h"
 #include "request.h"
 
 struct asked {
@@ -44,16 +45,6 @@ static const struct sonde_view_column answer_columns[] = {
 };
 static const struct sonde_view_columns answers = SONDE_VIEW_COLUMNS("partners_of", answer_columns);
 
-static const char *kind_name(uint32_t kind)
-{
-    static const char *const names[] = {
-#define X(name, text) text,
-        SONDE_MESSAGE_KIND_MAP(X)
-#undef X
-    };
-    return kind < SONDE_MESSAGE_KINDS ? names[kind] : NULL;
-}
-
 static void partner_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_message_partner *one)
 {
     const bool single = one->kind == SONDE_MESSAGE_SEND || one->kind == SONDE_MESSAGE_RECEIVE;
@@ -63,7 +54,7 @@ static void partner_cells(struct sonde_view_table *t, const struct sonde_query *
     sonde_cell_text(t, q->profile->nodes.items[one->node].name);
     sonde_cell_int(t, true, one->enter_ns);
     sonde_cell_int(t, true, one->leave_ns);
-    sonde_cell_text(t, kind_name(one->kind));
+    sonde_cell_text(t, sonde_message_kind_name(one->kind));
     sonde_cell_int(t, true, one->bytes);
     sonde_cell_int(t, single, one->tag);
     sonde_cell_boolean(t, one->decided);

@@ -19,7 +19,7 @@ struct asked {
 
 static const struct sonde_option options_table[] = {
     {.name = "process", .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = UINT32_MAX, .offset = offsetof(struct asked, process), .help = "the process, as the request run numbers it (default 0)"},
-    {.name = "job", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct asked, job), .help = "the path through all ranks that wait for each other's messages"},
+    {.name = "job", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct asked, job), .help = "the path through all ranks that wait for each other"},
     {.name = NULL},
 };
 
@@ -156,7 +156,7 @@ static int answer(const struct sonde_session *session, const char *argument, con
     const struct sonde_path *path = critical.has_job ? &critical.job : critical.paths.count ? &critical.paths.items[0]
                                                                                             : NULL;
     if (!rc && !path && asked->job)
-        rc = sonde_diag_set(&problem->diag, SONDE_EEMPTY, NULL, "no ranks wait for each other's messages");
+        rc = sonde_diag_set(&problem->diag, SONDE_EEMPTY, NULL, "no ranks wait for each other, through MPI or NCCL");
     else if (!rc && !path)
         rc = sonde_diag_set(&problem->diag, SONDE_EEMPTY, NULL, "there is no trace of process %lld", (long long)process);
     else if (rc || (rc = pack(q, path, &out->text)))

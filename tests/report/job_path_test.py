@@ -151,8 +151,8 @@ class Node:
 
 
 class Training:
-    """Ranks that launch kernels, and all-reduces whose kernels need those of all ranks; now and then a rank waits for its device. Nodes in an order in
-    which they can happen."""
+    """Ranks that launch kernels, and collectives whose kernels need those of all ranks, or the root's, or as the root the others', and sends to one
+    other; now and then a rank waits for its device. Nodes in an order in which they can happen."""
 
     def __init__(self, chance, size, steps):
         self.chance, self.size, self.nodes = chance, size, []
@@ -160,11 +160,11 @@ class Training:
         self.calls = []  # (rank, API, its node, kernel's nodes (begin, own) or None, kernel's name)
         for _ in range(steps):
             for rank in range(size):
-                for _ in range(chance.randrange(3)):
+                for _ in range(chance.randrange(3) if self.nodes else 1):
                     self.launch(rank, chance.choice(("gemm", "relu")))
-            self.all_reduce()
+            chance.choice((self.all_reduce, self.all_reduce, self.broadcast, self.reduce, self.send))()
             for rank in range(size):
-                if chance.random() < 0.5:
+                if self.queue[rank] and chance.random() < 0.5:
                     self.wait(rank)
 
     def node(self, *of, **more):
@@ -187,16 +187,33 @@ class Training:
         self.calls.append((rank, "cuLaunchKernel", call, (kernel.start, kernel.end), name))
 
     def all_reduce(self):
-        begins = []
-        for rank in range(self.size):
+        self.together(range(self.size), "AllReduce", lambda rank: range(self.size))
+
+    def broadcast(self):
+        root = self.chance.randrange(self.size)
+        self.together(range(self.size), "Broadcast", lambda rank: [root], lambda rank: root + 1)
+
+    def reduce(self):
+        root = self.chance.randrange(self.size)
+        self.together(range(self.size), "Reduce", lambda rank: range(self.size) if rank == root else [], lambda rank: root + 1)
+
+    def send(self):
+        sender, receiver = self.chance.sample(range(self.size), 2)
+        self.together((sender, receiver), "Send", lambda rank: [sender] if rank == receiver else [], lambda rank: (receiver if rank == sender else sender) + 1,
+                      names={receiver: "Recv"})
+
+    def together(self, ranks, name, needs, peer=lambda rank: 0, names={}):
+        """`needs`: of a rank, whose kernels have to have begun before its own can end; `peer`: root, or the other one, from 1."""
+        begins = {}
+        for rank in ranks:
             call = self.call(rank, "cuLaunchKernelEx")
-            begins.append((call, self.node(rank, "reduce", 0, [call] + ([self.queue[rank]] if self.queue[rank] else []))))
-        for rank, (call, begin) in enumerate(begins):
-            others = [other for _, other in begins]
+            begins[rank] = call, self.node(rank, "nccl", 0, [call] + ([self.queue[rank]] if self.queue[rank] else []))
+        for rank, (call, begin) in begins.items():
+            others = [begins[other][1] for other in needs(rank) if other != rank] + [begin]
             decided = max(others, key=lambda other: other.end)
-            kernel = self.node(rank, "reduce", self.some(100), others if decided is not begin else [begin], late=others if decided is begin else ())
+            kernel = self.node(rank, "nccl", self.some(100), others if decided is not begin else [begin], late=others if decided is begin else ())
             self.queue[rank] = kernel
-            self.calls.append((rank, "reduce", call, (begin.end, kernel.end), "reduce"))
+            self.calls.append((rank, (names.get(rank, name), peer(rank)), call, (begin.end, kernel.end), "nccl"))
 
     def wait(self, rank):
         enter = self.node(rank, "host", self.some(200), [self.thread[rank]])
@@ -221,9 +238,11 @@ class Training:
                     p.call(rank.thread, api, code, *call)
                     p.wait(rank.thread, call[0], queue=queue)
                     continue
-                node = p.enqueue(rank.thread, queue, "cuLaunchKernelEx" if api == "reduce" else api, code, "kernel", call.start, call.end, *kernel, name=name)
-                if api == "reduce":
-                    p.collective(comm, node, call.start, *kernel, name="AllReduce float32", size=4096)
+                collective = isinstance(api, tuple)
+                node = p.enqueue(rank.thread, queue, "cuLaunchKernelEx" if collective else api, code, "kernel", call.start, call.end, *kernel, name=name)
+                if collective:
+                    work = p.work(collective=(p.string("RING"), p.string("SIMPLE"), 16, number, self.size, api[1]))
+                    p.collective(comm, node, call.start, *kernel, name=f"{api[0]} float32", size=4096, work=work)
             rank.at = max(p.stop_ns, self.thread[number].end)
             rank.write(path)
 
@@ -248,11 +267,11 @@ class Training:
 
 
 class JobPath(Case):
-    def test_all_reduce(self):
+    def test_collectives(self):
         all_over = 0
         for seed in range(12):
             chance = random.Random(seed)
-            job = Training(chance, chance.randrange(2, 6), 15)
+            job = Training(chance, chance.randrange(2, 6), 25)
             out = self.path(f"nccl{seed}.sonde")
             job.write(out)
             said = self.json(out, "critical", "--limit", "0")[0]

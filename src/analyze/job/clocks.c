@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 enum { PLACES = 512 };           /* in time, of each pair: of what falls into one, the tightest bounds are kept */
-#define DRIFT_MOST 1e-3          /* a thousand times what crystals do */
+#define DRIFT_MOST 1e-3          /* crystals do a tenth of that */
 
 struct sonde__clock_pair {       /* how much must be added to a time of `low` to have one of `high`, low < high */
     uint32_t low, high;

@@ -2,108 +2,102 @@
  *
  * The k-th collective that a rank asked of a communicator is the k-th of the others, since NCCL wants all ranks to call in the same order
  * (NCCL's manual, "Using multiple NCCL communicators concurrently", and its "Group calls"); the k-th that one sends another is the k-th that this one
- * receives of it. What is taken to belong together was so by the times, too: the kernels ran at the same time, for a moment at least. Where
- * ranks were not recorded from the same call on, that is not so, and nothing is said of these.
+ * receives of it. What is taken to belong together was so by the times, too: no kernel ended before those that it needed had begun. Where
+ * ranks were not recorded from the same call on, that is mostly not so, and nothing is said of these.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/model/nccl.h"
 #include "analyze/model/rank.h"
 #include "analyze/trace/trace.h"
 #include "base/map.h"
 #include "needs.h"
 
+enum kind {
+    ALL,       /* all need all */
+    FROM_ROOT, /* all need the root */
+    TO_ROOT,   /* the root needs all others */
+    PAIR,      /* who receives needs who sends */
+};
+
 struct one {
-    uint64_t enter_ns, start_ns, end_ns, correlation, bytes;
+    uint64_t enter_ns, start_ns, end_ns, correlation;
     uint32_t process, lane, comm, rank, name, host; /* comm, name, host: interned */
-    uint32_t from, to;                              /* one to one: ranks; else both UINT32_MAX */
+    uint32_t kind;
+    uint32_t from, to;                              /* ranks of a pair; else both UINT32_MAX */
+    uint32_t root;
 };
 
 struct gathering {
     const struct sonde_measurement *m;
     struct sonde_intern words;
     SONDE_VECTOR(struct one) all;
-    uint32_t process, host;
+    struct one like;   /* of the lane that is read: what all of its operations have in common */
     uint64_t bound_ns; /* of the clocks of all processes */
 };
 
-/* "NCCL default_pg 0x5f3a rank 0 of 2": all but the rank is the communicator's. 0: it is no such lane. */
-static uint32_t comm_of(struct gathering *g, const char *lane, uint32_t *rank)
+/* What is known of the root, or of a pair's other end, is its rank from 1; 0: there is none, or nobody told. */
+static bool set_kind(struct gathering *g, struct one *one, const char *name, uint32_t peer)
 {
-    const char *at = NULL;
-    char text[512];
-    uint32_t size;
-    if (strncmp(lane, "NCCL ", 5) != 0)
-        return 0;
-    for (const char *next = lane; (next = strstr(next, " rank ")); next++)
-        at = next;
-    if (!at || sscanf(at, " rank %u of %u", rank, &size) != 2)
-        return 0;
-    snprintf(text, sizeof text, "%u %.*s", size, (int)(at - lane), lane);
-    return sonde_intern_text(&g->words, text);
-}
-
-static const char *name_of(const struct sonde_process *p, uint32_t node)
-{
-    const struct sonde_row_node *row = sonde_process_node(p, node, NULL);
-    return row && row->frame < p->frame_count ? sonde_process_string(p, p->frames[row->frame].name) : "";
-}
-
-static bool is_called(const char *name, const char *word)
-{
-    const size_t length = strlen(word);
-    return strncmp(name, word, length) == 0 && (name[length] == ' ' || !name[length]);
+    const bool sends = sonde_nccl_is(name, "Send"), receives = sonde_nccl_is(name, "Recv");
+    const bool rooted = sonde_nccl_is(name, "Broadcast") || sonde_nccl_is(name, "Reduce");
+    if ((sends || receives || rooted) && !peer)
+        return false;
+    one->kind = sends || receives ? PAIR : !rooted                     ? ALL
+                                       : sonde_nccl_is(name, "Reduce") ? TO_ROOT
+                                                                       : FROM_ROOT;
+    one->root = rooted ? peer - 1 : UINT32_MAX;
+    one->from = one->to = UINT32_MAX;
+    if (one->kind == PAIR) {
+        one->from = sends ? one->rank : peer - 1;
+        one->to = sends ? peer - 1 : one->rank;
+    }
+    one->name = sonde_intern_text(&g->words, one->kind == PAIR ? "Send" : name);
+    return true;
 }
 
 static int take(void *user, uint32_t lane, const void *stored)
 {
     struct gathering *g = user;
     const struct sonde_row_op *op = stored;
-    const struct sonde_process *p = &g->m->processes[g->process];
-    if (op->kind != SONDE_OP_COLLECTIVE || !sonde_op_has_times(op->flags, op->start_ns, op->end_ns) || lane >= p->lane_count)
+    const struct sonde_process *p = &g->m->processes[g->like.process];
+    const struct sonde_row_frame *frame = sonde_process_frame(p, op->node);
+    struct one one = g->like;
+    (void)lane;
+    if (op->kind != SONDE_OP_COLLECTIVE || !sonde_op_has_times(op->flags, op->start_ns, op->end_ns) ||
+        !set_kind(g, &one, frame ? sonde_process_string(p, frame->name) : "", op->work && op->work < p->work_count ? p->works[op->work].peer : 0))
         return 0;
-    const char *name = name_of(p, op->node);
-    const bool sends = is_called(name, "Send"), receives = is_called(name, "Recv");
-    const uint32_t peer = op->work && op->work < p->work_count ? p->works[op->work].peer : 0;
-    struct one one = {
-        .enter_ns = op->enter_ns,
-        .start_ns = op->start_ns,
-        .end_ns = op->end_ns,
-        .correlation = op->correlation,
-        .bytes = op->bytes,
-        .process = g->process,
-        .lane = lane,
-        .host = g->host,
-        .from = UINT32_MAX,
-        .to = UINT32_MAX,
-    };
-    one.comm = comm_of(g, sonde_process_string(p, p->lanes[lane].name), &one.rank);
-    /* Of these a rank need not wait for all: who is the root is not known. */
-    if (!one.comm || is_called(name, "Broadcast") || is_called(name, "Reduce") || ((sends || receives) && !peer))
-        return 0;
-    one.name = sonde_intern_text(&g->words, sends || receives ? "SendRecv" : name);
-    if (sends || receives) {
-        one.from = sends ? one.rank : peer - 1;
-        one.to = sends ? peer - 1 : one.rank;
-    }
+    one.enter_ns = op->enter_ns;
+    one.start_ns = op->start_ns;
+    one.end_ns = op->end_ns;
+    one.correlation = op->correlation;
     return sonde_vector_push(&g->all, one);
+}
+
+static int read_lane(struct gathering *g, uint32_t process, uint32_t lane)
+{
+    const struct sonde_process *p = &g->m->processes[process];
+    struct sonde_nccl_rank rank;
+    if (!sonde_nccl_rank(p, lane, &rank))
+        return 0;
+    g->bound_ns = p->header.clock_bound_ns > g->bound_ns ? p->header.clock_bound_ns : g->bound_ns;
+    g->like = (struct one){
+        .process = process,
+        .lane = lane,
+        .rank = rank.rank,
+        .comm = sonde_intern_bytes(&g->words, rank.name, rank.length),
+        .host = sonde_intern_bytes(&g->words, p->name, sonde_host_length(p->name)),
+    };
+    return sonde_trace_each(p, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP, .lane = lane}, take, g);
 }
 
 static int read_all(struct gathering *g)
 {
     int rc = 0;
-    for (g->process = 0; g->process < g->m->process_count && !rc; g->process++) {
-        const struct sonde_process *p = &g->m->processes[g->process];
-        bool any = false;
-        for (uint32_t i = 1; i < p->lane_count && !any; i++)
-            any = strncmp(sonde_process_string(p, p->lanes[i].name), "NCCL ", 5) == 0;
-        if (!any)
-            continue;
-        g->host = sonde_intern_bytes(&g->words, p->name, sonde_host_length(p->name));
-        g->bound_ns = p->header.clock_bound_ns > g->bound_ns ? p->header.clock_bound_ns : g->bound_ns;
-        rc = sonde_trace_each(p, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP}, take, g);
-    }
+    for (uint32_t i = 0; i < g->m->process_count && !rc; i++)
+        for (uint32_t lane = 1; lane < g->m->processes[i].lane_count && !rc; lane++)
+            rc = read_lane(g, i, lane);
     return rc;
 }
 
@@ -132,27 +126,39 @@ static int by_way(const void *left, const void *right)
     return order ? order : by_number(a->correlation, b->correlation);
 }
 
+static bool is_needed(const struct one *one)
+{
+    return one->kind == ALL || (one->kind == PAIR ? one->rank == one->from : (one->rank == one->root) == (one->kind == FROM_ROOT));
+}
+
+static bool has_need(const struct one *one)
+{
+    return one->kind == ALL || (one->kind == PAIR ? one->rank == one->to : (one->rank == one->root) == (one->kind == TO_ROOT));
+}
+
+/* The same was asked for, by ranks of one host, and (but that a root may be done before others begin) it was done at the same time. */
 static bool belong_together(const struct gathering *g, const struct one *const *calls, size_t count)
 {
     uint64_t begun_ns = 0, ended_ns = UINT64_MAX;
     for (size_t i = 0; i < count; i++) {
-        if (calls[i]->name != calls[0]->name || calls[i]->host != calls[0]->host)
+        if (calls[i]->name != calls[0]->name || calls[i]->host != calls[0]->host || calls[i]->root != calls[0]->root)
             return false;
-        begun_ns = calls[i]->start_ns > begun_ns ? calls[i]->start_ns : begun_ns;
-        ended_ns = calls[i]->end_ns < ended_ns ? calls[i]->end_ns : ended_ns;
+        if (is_needed(calls[i]))
+            begun_ns = calls[i]->start_ns > begun_ns ? calls[i]->start_ns : begun_ns;
+        if (has_need(calls[i]))
+            ended_ns = calls[i]->end_ns < ended_ns ? calls[i]->end_ns : ended_ns;
     }
-    return begun_ns <= ended_ns + 2 * g->bound_ns;
+    return begun_ns && ended_ns != UINT64_MAX && begun_ns <= ended_ns + 2 * g->bound_ns;
 }
 
-/* One to one only who receives needs the other. */
 static int add_meeting(struct sonde_needs *out, const struct one *const *calls, size_t count)
 {
     int rc = sonde__needs_meet(out);
     for (size_t i = 0; i < count && !rc; i++)
-        if (calls[i]->from == UINT32_MAX || calls[i]->rank == calls[i]->from)
+        if (is_needed(calls[i]))
             rc = sonde__needs_point(out, (struct sonde_need_point){calls[i]->process, calls[i]->lane, calls[i]->start_ns, calls[i]->end_ns});
     for (size_t i = 0; i < count && !rc; i++)
-        if (calls[i]->from == UINT32_MAX || calls[i]->rank == calls[i]->to)
+        if (has_need(calls[i]))
             rc = sonde__needs_add(out, (struct sonde_need){.process = calls[i]->process, .lane = calls[i]->lane, .enter_ns = calls[i]->start_ns, .end_ns = calls[i]->end_ns},
                                   calls[i]->end_ns);
     return rc;

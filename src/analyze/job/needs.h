@@ -1,6 +1,7 @@
 /* needs.h - which thread or kernel of a rank could not go on before others had come so far: calls of MPI, and collectives of NCCL.
  *
- * docs/critical-path.md, "Through all ranks", says who needs whom. Ranks on different hosts do not: their clocks are not aligned.
+ * docs/critical-path.md, "Through all ranks", says who needs whom. Ranks on different hosts are not told of: the path does not lead from
+ * host to host.
  */
 #ifndef SONDE_ANALYZE_JOB_NEEDS_H
 #define SONDE_ANALYZE_JOB_NEEDS_H

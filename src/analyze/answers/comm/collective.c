@@ -10,10 +10,9 @@
  */
 #include "comm.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "analyze/model/nccl.h"
 
 enum share {
     ALL_REDUCE, /* 2 (P - 1) / P of the bytes */
@@ -22,12 +21,6 @@ enum share {
     TO_ROOT,
 };
 
-static bool is_called(const char *name, const char *function)
-{
-    const size_t length = strlen(function);
-    return strncmp(name, function, length) == 0 && (name[length] == ' ' || !name[length]);
-}
-
 static bool share_of(const char *name, enum share *out)
 {
     static const struct {
@@ -35,7 +28,7 @@ static bool share_of(const char *name, enum share *out)
         enum share share;
     } all[] = {{"AllReduce", ALL_REDUCE}, {"AllGather", OTHERS}, {"ReduceScatter", OTHERS}, {"Broadcast", FROM_ROOT}, {"Reduce", TO_ROOT}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (is_called(name, all[i].function)) {
+        if (sonde_nccl_is(name, all[i].function)) {
             *out = all[i].share;
             return true;
         }
@@ -71,7 +64,7 @@ struct sonde_comm_sent sonde_comm_sent(const char *name, uint64_t bytes, const c
 {
     enum share share;
     struct sonde_comm_sent sent;
-    if (is_called(name, "Send") || is_called(name, "Recv"))
+    if (sonde_nccl_is(name, "Send") || sonde_nccl_is(name, "Recv"))
         return (struct sonde_comm_sent){.bytes = bytes, .to = how ? how->peer : 0, .known = true, .exact = true, .receives = *name == 'R'};
     /* CollNet and NVLS add up in the network: who sends what there is not as here. */
     const bool ring = strcmp(algorithm, "RING") == 0 || strcmp(algorithm, "PAT") == 0, tree = strcmp(algorithm, "TREE") == 0;
@@ -84,31 +77,14 @@ struct sonde_comm_sent sonde_comm_sent(const char *name, uint64_t bytes, const c
 
 /* ---- whose device a rank is ------------------------------------------------------------ */
 
-/* "NCCL default_pg 0x5f3a rank 0 of 2": up to the rank all of a communicator's lanes are called alike. */
-static size_t rank_in(const char *lane, uint32_t *rank)
-{
-    const char *at = NULL;
-    for (const char *next = lane; (next = strstr(next, " rank ")); next++)
-        at = next;
-    return at && sscanf(at, " rank %u", rank) == 1 ? (size_t)(at - lane) : 0;
-}
-
-static const char *lane_name(const struct sonde_process *p, uint32_t lane)
-{
-    const char *name = lane < p->lane_count ? sonde_process_string(p, p->lanes[lane].name) : "";
-    return strncmp(name, "NCCL ", 5) == 0 ? name : NULL;
-}
-
 struct sonde_comm_end sonde__comm_rank(const struct sonde_measurement *m, uint32_t process, uint32_t lane, uint32_t rank)
 {
-    uint32_t found;
-    const char *name = lane_name(&m->processes[process], lane);
-    const size_t length = name ? rank_in(name, &found) : 0;
-    for (uint32_t i = 0; i < m->process_count && length; i++)
+    struct sonde_nccl_rank own, other;
+    const bool known = sonde_nccl_rank(&m->processes[process], lane, &own);
+    for (uint32_t i = 0; i < m->process_count && known; i++)
         for (uint32_t k = 1; k < m->processes[i].lane_count; k++) {
-            const char *other = lane_name(&m->processes[i], k);
             const uint32_t device = m->processes[i].lanes[k].device;
-            if (other && rank_in(other, &found) == length && found == rank && strncmp(name, other, length) == 0 && device)
+            if (sonde_nccl_rank(&m->processes[i], k, &other) && sonde_nccl_same(&own, &other) && other.rank == rank && device)
                 return (struct sonde_comm_end){.where = SONDE_COMM_DEVICE, .device = device, .other = i == process ? 0 : i + 1};
         }
     return (struct sonde_comm_end){0};

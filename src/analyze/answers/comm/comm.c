@@ -140,8 +140,8 @@ static bool is_asked_for(const struct sums *s, uint64_t at_ns)
 /* A string of its process. */
 static uint32_t name_of(const struct sonde_process *p, uint32_t node)
 {
-    const struct sonde_row_node *row = sonde_process_node(p, node, NULL);
-    return row && row->frame < p->frame_count ? p->frames[row->frame].name : 0;
+    const struct sonde_row_frame *frame = sonde_process_frame(p, node);
+    return frame ? frame->name : 0;
 }
 
 /* Whose device a rank is, asked once. */
@@ -350,9 +350,8 @@ static int by_launches(const void *left, const void *right)
 
 static uint32_t kind_of(const struct sonde_process *p, uint32_t node)
 {
-    const struct sonde_row_node *row = sonde_process_node(p, node, NULL);
-    const bool known = row && row->frame < p->frame_count && p->frames[row->frame].kind == SONDE_FRAME_OP;
-    return known ? p->frames[row->frame].op : SONDE_OP_NONE;
+    const struct sonde_row_frame *frame = sonde_process_frame(p, node);
+    return frame && frame->kind == SONDE_FRAME_OP ? frame->op : SONDE_OP_NONE;
 }
 
 /* The profile has the ends of the last operation alone: of several of a kind whose ends may differ they are not known. */

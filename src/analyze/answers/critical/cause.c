@@ -1,6 +1,4 @@
-/* cause.c - which of all that had to finish first finished last; who
- * woke a thread that slept. docs/critical-path.md, "Dependencies".
- */
+/* cause.c - which of all that had to finish first finished last. docs/critical-path.md, "Dependencies". */
 #include "graph.h"
 
 #include <stdlib.h>
@@ -234,87 +232,4 @@ struct sonde__cp_cause sonde__cp_call_cause(const struct sonde__cp_graph *g, uin
         }
     }
     return best;
-}
-
-/* ---- who woke a thread ---------------------------------------------------------------- */
-
-struct waking {
-    struct sonde__cp_graph *g;
-    uint32_t *order;   /* sleeps by their end */
-    link *recent;      /* [thread]: its latest call so far */
-    uint32_t *sleep;   /* [thread]: its first sleep that is not over */
-};
-
-static int by_in(const void *left, const void *right, void *user)
-{
-    const struct sonde__cp_sleep *sleeps = user;
-    const uint32_t *a = left, *b = right;
-    if (sleeps[*a].in != sleeps[*b].in)
-        return sleeps[*a].in < sleeps[*b].in ? -1 : 1;
-    return *a < *b ? -1 : *a > *b;
-}
-
-/* Until when, no later than `at`, was a thread active? 0: not within the sleep. */
-static uint64_t active_until(const struct waking *w, uint32_t thread, const struct sonde__cp_sleep *s)
-{
-    const struct sonde__cp_graph *g = w->g;
-    const struct sonde__cp_thread *t = &g->threads[thread];
-    const struct sonde__cp_call *call = w->recent[thread] ? &g->calls[w->recent[thread] - 1] : NULL;
-    uint64_t until = s->in;
-    if (t->end_ns && t->end_ns <= s->in)
-        return t->end_ns > s->out ? t->end_ns : 0;
-    if (!call || (call->leave < s->out && call->enter < s->out))
-        return 0; /* it did nothing that we know of */
-    if (call->leave > s->in)
-        until = call->waits ? call->enter : s->in;
-    uint32_t i = w->sleep[thread], end = t->first_sleep + t->sleeps;
-    if (i < end && g->sleeps[i].out < until)
-        until = g->sleeps[i].out;
-    return until > s->out ? until : 0;
-}
-
-static void find_waker(struct waking *w, struct sonde__cp_sleep *s)
-{
-    uint64_t latest_call = 0;
-    for (uint32_t t = 0; t < w->g->thread_count; t++) {
-        if (t == s->thread)
-            continue;
-        const struct sonde__cp_thread *thread = &w->g->threads[t];
-        while (w->sleep[t] < thread->first_sleep + thread->sleeps && w->g->sleeps[w->sleep[t]].in < s->in)
-            w->sleep[t]++;
-        uint64_t until = active_until(w, t, s);
-        uint64_t call = w->recent[t] ? w->g->calls[w->recent[t] - 1].leave : 0;
-        if (until && (until > s->woken || (until == s->woken && call > latest_call))) {
-            s->woken = until;
-            s->waker = t + 1;
-            latest_call = call;
-        }
-    }
-}
-
-int sonde__cp_find_wakers(struct sonde__cp_graph *g)
-{
-    struct waking w = {.g = g};
-    if (!g->sleep_count || g->thread_count < 2)
-        return 0;
-    w.order = malloc(g->sleep_count * sizeof *w.order);
-    w.recent = calloc(g->thread_count, sizeof *w.recent);
-    w.sleep = calloc(g->thread_count, sizeof *w.sleep);
-    int rc = w.order && w.recent && w.sleep ? 0 : SONDE_ENOMEM;
-    for (uint32_t i = 0; i < g->sleep_count && !rc; i++)
-        w.order[i] = i;
-    for (uint32_t t = 0; t < g->thread_count && !rc; t++)
-        w.sleep[t] = g->threads[t].first_sleep;
-    if (!rc)
-        qsort_r(w.order, g->sleep_count, sizeof *w.order, by_in, g->sleeps);
-    for (uint32_t i = 0, call = 0; i < g->sleep_count && !rc; i++) {
-        struct sonde__cp_sleep *s = &g->sleeps[w.order[i]];
-        for (; call < g->call_count && g->calls[call].enter <= s->in; call++)
-            w.recent[g->calls[call].thread] = call + 1;
-        find_waker(&w, s);
-    }
-    free(w.order);
-    free(w.recent);
-    free(w.sleep);
-    return rc;
 }

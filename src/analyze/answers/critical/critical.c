@@ -205,7 +205,6 @@ static void step_op(struct walk *w)
 {
     const struct sonde__cp_op *op = &w->g->ops[w->id];
     const struct sonde__cp_cause met = w->where == AT_OP ? sonde__cp_op_met(w->g, w->id, w->at) : (struct sonde__cp_cause){.kind = CP_NOTHING};
-    const struct sonde__cp_cause cause = sonde__cp_op_cause(w->g, w->id);
     const uint32_t category = sonde__cp_category(op->kind);
     w->lane = w->g->lanes[op->lane].lane;
     w->delayed = sonde__cp_thing(w->book, category, op->node) + 1;
@@ -217,6 +216,7 @@ static void step_op(struct walk *w)
     if (w->where == AT_OP)
         emit(w, category, op->start < w->at ? op->start : w->at, op->node);
     w->where = AT_OP;
+    const struct sonde__cp_cause cause = sonde__cp_op_cause(w->g, w->id);
     if (cause.kind == CP_OPERATION) {
         emit(w, SONDE_PATH_GAP, cause.time < w->at ? cause.time : w->at, op->node);
         w->id = cause.id;
@@ -736,7 +736,7 @@ static int longest(const void *left, const void *right)
     return x < y ? 1 : (x > y ? -1 : (a->process < b->process ? -1 : 1));
 }
 
-/* The path through the ranks of a job, where these sent each other messages. */
+/* The path through the ranks of a job, where these wait for each other. */
 static int compute_job(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde_critical_options *options,
                        struct sonde_progress *progress, struct sonde_critical *out)
 {

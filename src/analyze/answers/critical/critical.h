@@ -123,7 +123,7 @@ struct sonde_critical_options {
 
 struct sonde_critical { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_path) paths; /* processes with a trace, the longest path first */
-    bool has_job;            /* processes wait for each other's messages: */
+    bool has_job;            /* processes wait for each other, through MPI or NCCL: */
     struct sonde_path job;   /* the path through all of them */
 };
 

@@ -136,10 +136,10 @@ struct sonde__cp_loading {
 };
 /* Resolve WAIT rows, barriers of out-of-order queues, and what must be inferred. */
 int sonde__cp_add_waits(struct sonde__cp_loading *l);
-/* Calls of MPI, as far as no other call of their thread lies within them, into the calls, which are by entry and stay so (messages.c). */
+/* Calls of MPI, as far as no other call of their thread lies within them, behind the calls, by entry as these are (messages.c). */
 int sonde__cp_add_message_calls(const struct sonde__cp_loading *l, sonde__cp_loaded_calls *calls);
-/* Sleeps get the threads that are taken to have ended them. */
-int sonde__cp_find_wakers(struct sonde__cp_graph *g);
+/* The CPU side, with the threads that are taken to have ended sleeps (sleeps.c). */
+int sonde__cp_load_cpu(const struct sonde__cp_loading *loading);
 
 /* ---- questions (cause.c) ------------------------------------------- */
 

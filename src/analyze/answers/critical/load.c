@@ -34,10 +34,6 @@ struct loader {
     struct sonde_map classes;           /* API node -> enum sonde_api_class */
     size_t op_room;                     /* of the graph's */
     uint32_t near;                      /* call that was found last: the next operation's is mostly beside it */
-    SONDE_VECTOR(struct sonde_row_sample) samples;
-    SONDE_VECTOR(struct sonde_row_switch) switches;
-    SONDE_VECTOR(struct sonde__cp_sleep) sleeps;
-    SONDE_VECTOR(struct sonde_row_call) waits;
 };
 
 /* ---- calls ---------------------------------------------------------------------- */
@@ -128,6 +124,13 @@ static int join_threads(struct loader *l, const struct sonde_trace_reader *trace
     return rc;
 }
 
+static int add_messages(struct loader *l)
+{
+    const size_t count = l->calls.count;
+    const int rc = sonde__cp_add_message_calls(&l->l, &l->calls);
+    return rc || l->calls.count == count ? rc : merge_threads(l, (size_t[]){count, l->calls.count}, 2);
+}
+
 static int read_calls(struct loader *l)
 {
     const struct sonde_trace_options wanted = {
@@ -144,7 +147,7 @@ static int read_calls(struct loader *l)
     if (!rc)
         rc = join_threads(l, &trace);
     if (!rc && !l->l.g->for_rows)
-        rc = sonde__cp_add_message_calls(&l->l, &l->calls);
+        rc = add_messages(l);
     for (uint32_t i = 0; i < trace.part_count; i++)
         sonde_vector_fini((sonde__cp_loaded_calls *)sonde_trace_state(&trace, i));
     sonde_trace_close(&trace);
@@ -477,145 +480,7 @@ static int order_lane(struct sonde__cp_graph *g, struct sonde__cp_lane *lane)
     return 0;
 }
 
-/* ---- threads, samples, sleeps ----------------------------------------------------------- */
-
-/* Switches go on for a while after the rest has stopped. */
-static bool is_paused(const struct sonde_recorded *recorded, uint64_t at_ns)
-{
-    const size_t i = sonde_recorded_pause(recorded, at_ns);
-    return i < recorded->pauses.count && recorded->pauses.items[i].from_ns <= at_ns;
-}
-
-static int sleep_order(const void *left, const void *right)
-{
-    const struct sonde__cp_sleep *a = left, *b = right;
-    if (a->out != b->out)
-        return a->out < b->out ? -1 : 1;
-    return !a->node - !b->node;
-}
-
-/* What the kernel says of a wait whose function is known is the same time again. */
-static void drop_times_of_waits(struct loader *l, size_t first)
-{
-    struct sonde__cp_sleep *sleeps = l->sleeps.items;
-    size_t kept = first, next = first;
-    uint64_t last = 0; /* end of the waits so far */
-    for (size_t i = first; i < l->sleeps.count; i++) {
-        const struct sonde__cp_sleep sleep = sleeps[i];
-        for (next = next > i ? next : i; next < l->sleeps.count && !sleeps[next].node; next++)
-            ;
-        if (!sleep.node && (sleep.out < last || (next < l->sleeps.count && sleeps[next].out < sleep.in)))
-            continue;
-        last = sleep.node && sleep.in > last ? sleep.in : last;
-        sleeps[kept++] = sleep;
-    }
-    l->sleeps.count = kept;
-}
-
-/* Keep what lies between two calls: a sleep within a call is the call's. */
-static int keep_sleeps_of_host_code(struct loader *l, uint32_t thread, size_t first)
-{
-    const struct sonde__cp_graph *g = l->l.g;
-    size_t kept = first;
-    uint64_t last = 0;
-    for (size_t i = first; i < l->sleeps.count; i++) {
-        struct sonde__cp_sleep sleep = l->sleeps.items[i];
-        link call = sonde__cp_call_at(g, thread, sleep.in - 1);
-        uint64_t left = call ? g->calls[call - 1].leave : 0;
-        sleep.out = sleep.out < left ? left : sleep.out;
-        sleep.out = sleep.out < last ? last : sleep.out;
-        if (sleep.in <= sleep.out)
-            continue;
-        last = sleep.in;
-        l->sleeps.items[kept++] = sleep;
-        if (sleep.node && sonde_vector_push(&l->waits, (struct sonde_row_call){
-                                                           .enter_ns = sleep.out, .leave_ns = sleep.in, .node = sleep.node}))
-            return SONDE_ENOMEM;
-    }
-    l->sleeps.count = kept;
-    return 0;
-}
-
-static void begin_thread(const struct loader *l, struct sonde__cp_thread *thread)
-{
-    thread->first_sample = (uint32_t)l->samples.count;
-    thread->first_switch = (uint32_t)l->switches.count;
-    thread->first_sleep = (uint32_t)l->sleeps.count;
-    thread->first_wait = (uint32_t)l->waits.count;
-}
-
-static int end_thread(struct loader *l, struct sonde__cp_thread *thread, uint32_t index)
-{
-    if (l->sleeps.count > thread->first_sleep)
-        qsort(l->sleeps.items + thread->first_sleep, l->sleeps.count - thread->first_sleep, sizeof *l->sleeps.items, sleep_order);
-    drop_times_of_waits(l, thread->first_sleep);
-    const int rc = keep_sleeps_of_host_code(l, index, thread->first_sleep);
-    thread->samples = (uint32_t)l->samples.count - thread->first_sample;
-    thread->switches = (uint32_t)l->switches.count - thread->first_switch;
-    thread->sleeps = (uint32_t)l->sleeps.count - thread->first_sleep;
-    thread->waits = (uint32_t)l->waits.count - thread->first_wait;
-    return rc;
-}
-
-static int add_away(struct loader *l, const struct sonde_row_switch *row, uint32_t thread)
-{
-    if (row->in_ns == UINT64_MAX || row->in_ns <= row->out_ns)
-        return 0;
-    if (sonde_vector_push(&l->switches, *row))
-        return SONDE_ENOMEM;
-    return row->flags & SONDE_SWITCH_PREEMPTED || is_paused(l->l.g->recorded, row->out_ns)
-               ? 0
-               : sonde_vector_push(&l->sleeps, (struct sonde__cp_sleep){.out = row->out_ns, .in = row->in_ns, .thread = thread});
-}
-
-/* What threads did on and off the CPU. */
-static int add_cpu(void *user, const struct sonde_trace_window *w)
-{
-    struct loader *l = user;
-    const struct sonde_trace_lane *lane = &w->lanes[0];
-    int rc = 0;
-    if (!l->l.thread_of[lane->lane])
-        return 0;
-    const uint32_t index = l->l.thread_of[lane->lane] - 1;
-    struct sonde__cp_thread *thread = &l->l.g->threads[index];
-    if (w->from_ns == l->l.g->from)
-        begin_thread(l, thread);
-    for (uint32_t i = 0; i < lane->sample_count && !rc; i++)
-        rc = sonde_vector_push(&l->samples, lane->samples[i]);
-    for (uint32_t i = 0; i < lane->switch_count && !rc; i++)
-        if (lane->switches[i].out_ns >= w->from_ns && lane->switches[i].out_ns < w->to_ns)
-            rc = add_away(l, &lane->switches[i], index);
-    for (uint32_t i = 0; i < lane->sleep_count && !rc; i++)
-        if (lane->sleeps[i].from_ns >= w->from_ns)
-            rc = sonde_vector_push(&l->sleeps,
-                                   (struct sonde__cp_sleep){
-                                       .out = lane->sleeps[i].from_ns,
-                                       .in = lane->sleeps[i].to_ns,
-                                       .node = lane->sleeps[i].node,
-                                       .thread = index,
-                                   });
-    return rc || w->to_ns != UINT64_MAX ? rc : end_thread(l, thread, index);
-}
-
-static int load_cpu(struct loader *l)
-{
-    struct sonde__cp_graph *g = l->l.g;
-    const struct sonde_trace_options wanted = {.tables = SONDE_READ_SAMPLES | SONDE_READ_SWITCHES | SONDE_READ_SLEEPS,
-                                               .from_ns = g->from,
-                                               .by_lane = true,
-                                               .threads = 1};
-    const int rc = sonde_trace_pass(g->process, &wanted, add_cpu, l);
-    if (rc)
-        return rc;
-    g->samples = l->samples.items;
-    g->sample_count = (uint32_t)l->samples.count;
-    g->switches = l->switches.items;
-    g->switch_count = (uint32_t)l->switches.count;
-    g->sleeps = l->sleeps.items;
-    g->sleep_count = (uint32_t)l->sleeps.count;
-    g->waits = l->waits.items;
-    return 0;
-}
+/* ---- lanes --------------------------------------------------------------------------- */
 
 static int find_lanes(struct loader *l)
 {
@@ -761,8 +626,7 @@ static int load(struct loader *l, uint64_t max_rows)
     rc = sonde__cp_add_waits(&l->l);
     if (rc || g->for_rows)
         return rc;
-    rc = load_cpu(l);
-    return rc ? rc : sonde__cp_find_wakers(g);
+    return sonde__cp_load_cpu(&l->l);
 }
 
 int sonde__cp_load(const struct sonde_process *p, const struct sonde_recorded *recorded, uint64_t max_rows,
@@ -773,14 +637,6 @@ int sonde__cp_load(const struct sonde_process *p, const struct sonde_recorded *r
     g->recorded = recorded;
     g->bound = p->header.clock_bound_ns;
     int rc = load(&l, max_rows);
-    if (!g->samples)
-        sonde_vector_fini(&l.samples);
-    if (!g->switches)
-        sonde_vector_fini(&l.switches);
-    if (!g->sleeps)
-        sonde_vector_fini(&l.sleeps);
-    if (!g->waits)
-        sonde_vector_fini(&l.waits);
     sonde_vector_fini(&l.calls);
     sonde_vector_fini(&l.ops);
     sonde_vector_fini(&l.l.keys);

@@ -88,26 +88,6 @@ static int by_enter(const void *left, const void *right)
     return a->call.enter < b->call.enter ? -1 : a->call.enter > b->call.enter;
 }
 
-static int merge(struct reading *r, sonde__cp_loaded_calls *calls)
-{
-    const struct sonde__cp_loaded_call *old = calls->items, *new = r->pieces.items;
-    const size_t old_count = calls->count, new_count = r->pieces.count;
-    struct sonde__cp_loaded_call *to = malloc((old_count + new_count + 1) * sizeof *to);
-    if (!to)
-        return SONDE_ENOMEM;
-    for (size_t a = 0, b = 0; a + b < old_count + new_count;) {
-        const bool first = b == new_count || (a < old_count && old[a].call.enter <= new[b].call.enter);
-        to[a + b] = first ? old[a] : new[b];
-        a += first;
-        b += !first;
-    }
-    free(calls->items);
-    calls->items = to;
-    calls->count = old_count + new_count;
-    calls->capacity = calls->count + 1;
-    return 0;
-}
-
 static int add_pieces(struct reading *r, sonde__cp_loaded_calls *calls)
 {
     int rc = 0;
@@ -121,7 +101,9 @@ static int add_pieces(struct reading *r, sonde__cp_loaded_calls *calls)
         rc = cut(r, t, UINT64_MAX);
     if (!rc && r->pieces.count)
         qsort(r->pieces.items, r->pieces.count, sizeof *r->pieces.items, by_enter);
-    return rc ? rc : merge(r, calls);
+    for (size_t i = 0; i < r->pieces.count && !rc; i++)
+        rc = sonde_vector_push(calls, r->pieces.items[i]);
+    return rc;
 }
 
 int sonde__cp_add_message_calls(const struct sonde__cp_loading *l, sonde__cp_loaded_calls *calls)
@@ -140,13 +122,18 @@ int sonde__cp_add_message_calls(const struct sonde__cp_loading *l, sonde__cp_loa
 
 /* ---- who waited for other processes: calls, and kernels of NCCL ---------------------------------------------- */
 
-/* The thread of a lane, from 1; 0: there is none. */
+/* The thread of a lane, from 1; 0: there is none. Threads are in the order of their lanes. */
 static link thread_of(const struct sonde__cp_graph *g, uint32_t lane)
 {
-    for (uint32_t t = 0; t < g->thread_count; t++)
-        if (g->threads[t].lane == lane)
-            return t + 1;
-    return 0;
+    uint32_t low = 0, high = g->thread_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (g->threads[middle].lane < lane)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < g->thread_count && g->threads[low].lane == lane ? low + 1 : 0;
 }
 
 /* The kernel that ran so, on whatever queue: its start may have been moved by the clocks' bound. */

@@ -112,8 +112,7 @@ static int add_trace(struct sonde_lane_use *uses, const struct sonde_process *p,
 /* Markers, barriers and waits keep a queue busy with nothing. */
 static bool occupies(const struct sonde_process *p, uint32_t node)
 {
-    const struct sonde_row_node *row = sonde_process_node(p, node, NULL);
-    const struct sonde_row_frame *frame = row && row->frame < p->frame_count ? &p->frames[row->frame] : NULL;
+    const struct sonde_row_frame *frame = sonde_process_frame(p, node);
     return !frame || frame->kind != SONDE_FRAME_OP || sonde_op_kind_group(frame->op) != SONDE_GROUP_ORDER;
 }
 

@@ -74,10 +74,8 @@ static unsigned class_of(const struct sonde_process *p, uint16_t kind, uint32_t 
 
 static bool communicates(const struct sonde_process *p, uint32_t node)
 {
-    const struct sonde_row_node *row = sonde_process_node(p, node, NULL);
-    if (!row || row->frame >= p->frame_count || p->frames[row->frame].kind != SONDE_FRAME_OP)
-        return false;
-    return sonde_runtime_communicates(sonde_process_string(p, p->frames[row->frame].name));
+    const struct sonde_row_frame *frame = sonde_process_frame(p, node);
+    return frame && frame->kind == SONDE_FRAME_OP && sonde_runtime_communicates(sonde_process_string(p, frame->name));
 }
 
 /* ---- one window ------------------------------------------------------------------------- */

@@ -54,9 +54,8 @@ static int add_rows(struct sonde_timeline *timeline, const struct sonde__timelin
 
 int sonde__message_label(struct sonde_timeline *timeline, const struct sonde_process *p, uint32_t node, uint32_t *label)
 {
-    const struct sonde_row_node *row = sonde_process_node(p, node, NULL);
-    const char *name = row && row->frame < p->frame_count ? sonde_process_string(p, p->frames[row->frame].name) : "";
-    return sonde__labels_range(&timeline->labels, name, "", label);
+    const struct sonde_row_frame *frame = sonde_process_frame(p, node);
+    return sonde__labels_range(&timeline->labels, frame ? sonde_process_string(p, frame->name) : "", "", label);
 }
 
 /* The same of calls of MPI; what one call sent and received has a row each. */

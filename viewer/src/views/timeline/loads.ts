@@ -24,7 +24,7 @@ export function useRoutines(): Set<string> {
   return useMemo(() => new Set(routine ? [routine] : found), [routine, found]);
 }
 
-/** The critical path through all ranks; where these do not wait for each other's messages, those of the processes that have open rows. */
+/** The critical path through all ranks; where these do not wait for each other, those of the processes that have open rows. */
 export function usePaths(wanted: boolean, rows: Rows): { steps: Steps[]; error: Error | null } {
   const { requests, run } = useShared(), [steps, setSteps] = useState(new Map<number, Steps>()), [error, setError] = useState<Error | null>(null);
   const [job, setJob] = useState<Steps | null | undefined>(run.processes.length > 1 ? undefined : null); /* null: there is none */
