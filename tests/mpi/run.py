@@ -4,7 +4,7 @@
     run.py --sonde build/bin/sonde --programs build/tests/mpi --work DIR CASE
 
 Programs are ranks.openmpi and ranks.mpich, one source built with each library. Cases: openmpi, mpich (the launcher is recorded),
-openmpi.each (each rank is recorded by a record of its own), unchanged (the program is as it is without Sonde), python, fortran, hosts (two, as far as their ranks can see), off.
+openmpi.each (each rank is recorded by a record of its own), unchanged (the program is as it is without Sonde), python, fortran, hosts (two, as far as their ranks can see), tool (another one), off.
 """
 import argparse
 import collections
@@ -175,6 +175,21 @@ class Test:
         require(all(r["enter_ns"] - s["enter_ns"] > apart - 10**12 for s, r in zip(sends, receives)), "the clocks are no more apart than those of one host")
         waits = [max(min(s["enter_ns"] + apart, r["leave_ns"]) - r["enter_ns"], 0) for s, r in zip(sends, receives)]
         require(abs(sum(waits) - row["wait_ns"]) <= LATE * (bound + 10), f"{sum(waits)} ns by one clock, {row['wait_ns']} by two, to within {bound} each")
+
+    def tool(self):
+        """Another tool of the profiling interface works beside us, and what it hands on to the library by that is told of once."""
+        for library in ("openmpi", "mpich"):
+            out = os.path.join(self.options.work, f"sends.{library}")
+            preload = os.path.join(self.options.programs, f"tool.{library}.so")
+            command = [f"mpirun.{library}", "-n", "3", "sh", "-c", f'LD_PRELOAD="$LD_PRELOAD:{preload}" TOOL_OUT={out} exec "$@"', "sh", self.program(library), "few"]
+            self.recorded(*command)
+            with open(out) as file:
+                alone = sorted(map(int, file))
+            os.remove(out)
+            said = Said(self.record(*command).stdout)
+            with open(out) as file:
+                require(sorted(map(int, file)) == alone and sum(alone) > 10, f"{library}: the tool counts otherwise with Sonde: {alone} without")
+            self.compare(said, late=False)
 
     def fortran(self):
         """By the libraries' own functions for Fortran, which call those of C: by these names (MPICH), or those of the profiling interface (Open MPI)."""

@@ -15,7 +15,10 @@ struct sonde__clock_pair {       /* how much must be added to a time of `low` to
         int64_t most, least;     /* INT64_MAX, INT64_MIN: no such bound */
         uint64_t most_ns, least_ns; /* when, by `low` */
     } places[PLACES];
-    double drift, shift, margin; /* shift at first_ns; margin < 0: they contradict each other, or one side has no bound */
+    bool known;                  /* false: the bounds contradict each other, or one side has none */
+    uint64_t at_ns;              /* time of `low` at which this must be added: */
+    int64_t shift_ns;
+    double drift, bound_ns;
 };
 
 /* ---- bounds -------------------------------------------------------------------------------- */
@@ -98,33 +101,57 @@ int sonde__clocks_before(struct sonde__clocks *c, uint32_t from, uint64_t from_n
 
 /* ---- a line between them ----------------------------------------------------------------------------- */
 
-static double since(const struct sonde__clock_pair *p, uint64_t at_ns)
+/* The lines of one drift that lie between the bounds are those that are at at_ns from `least` to `most`, beside `base`; least > most: there is none. */
+struct reach { double least, most; };
+
+struct lines {
+    const struct sonde__clock_pair *p;
+    int64_t base;                /* so that the numbers are small: hosts' clocks may be years apart */
+    uint64_t at_ns;
+};
+
+static double since(const struct lines *l, uint64_t ns)
 {
-    return (double)(int64_t)(at_ns - p->first_ns);
+    return (double)(int64_t)(ns - l->at_ns);
 }
 
-/* Half of what lies between the bounds where the difference drifts so; *shift is in the middle, beside `base`. */
-static double margin_of(const struct sonde__clock_pair *p, double drift, int64_t base, double *shift)
+static struct reach reach_of(const struct lines *l, double drift)
 {
-    double most = INFINITY, least = -INFINITY;
+    struct reach r = {-INFINITY, INFINITY};
     for (uint32_t i = 0; i < PLACES; i++) {
-        const struct place *at = &p->places[i];
-        if (at->most != INT64_MAX)
-            most = fmin(most, (double)(at->most - base) - drift * since(p, at->most_ns));
-        if (at->least != INT64_MIN)
-            least = fmax(least, (double)(at->least - base) - drift * since(p, at->least_ns));
+        const struct place *place = &l->p->places[i];
+        if (place->most != INT64_MAX)
+            r.most = fmin(r.most, (double)(place->most - l->base) - drift * since(l, place->most_ns));
+        if (place->least != INT64_MIN)
+            r.least = fmax(r.least, (double)(place->least - l->base) - drift * since(l, place->least_ns));
     }
-    *shift = (most + least) / 2;
-    return isfinite(most) && isfinite(least) ? (most - least) / 2 : -1;
+    return r;
 }
 
-/* The margin is concave in the drift: the smallest of what falls less the largest of what does. */
-static double best_drift(const struct sonde__clock_pair *p, int64_t base)
+/* Of functions of the drift that rise to one peak. */
+typedef double peaked(const struct lines *l, double drift);
+
+static double width(const struct lines *l, double drift)
 {
-    double low = -DRIFT_MOST, high = DRIFT_MOST, shift;
-    for (int i = 0; i < 100; i++) {
+    const struct reach r = reach_of(l, drift);
+    return r.most - r.least;
+}
+
+static double highest(const struct lines *l, double drift)
+{
+    return reach_of(l, drift).most;
+}
+
+static double lowest(const struct lines *l, double drift)
+{
+    return -reach_of(l, drift).least;
+}
+
+static double peak_of(const struct lines *l, peaked *of, double low, double high)
+{
+    for (int i = 0; i < 64; i++) {
         const double left = low + (high - low) / 3, right = high - (high - low) / 3;
-        if (margin_of(p, left, base, &shift) < margin_of(p, right, base, &shift))
+        if (of(l, left) < of(l, right))
             low = left;
         else
             high = right;
@@ -132,26 +159,67 @@ static double best_drift(const struct sonde__clock_pair *p, int64_t base)
     return (low + high) / 2;
 }
 
-/* Beside `base`, so that the numbers are small: hosts' clocks may be years apart. */
-static void find_line(struct sonde__clock_pair *p, int64_t *base)
+/* From a drift that has lines towards one that may have none: the last that has. */
+static double edge_of(const struct lines *l, double has, double other)
+{
+    if (width(l, other) >= 0)
+        return other;
+    for (int i = 0; i < 64; i++) {
+        const double middle = (has + other) / 2;
+        if (width(l, middle) >= 0)
+            has = middle;
+        else
+            other = middle;
+    }
+    return has;
+}
+
+/* What all lines between the bounds reach at a time. False: there is none. */
+static bool reach_at(struct lines *l, uint64_t at_ns, struct reach *out)
+{
+    l->at_ns = at_ns;
+    const double best = peak_of(l, width, -DRIFT_MOST, DRIFT_MOST);
+    if (!(width(l, best) >= 0))
+        return false;
+    const double low = edge_of(l, best, -DRIFT_MOST), high = edge_of(l, best, DRIFT_MOST);
+    out->most = highest(l, peak_of(l, highest, low, high));
+    out->least = -lowest(l, peak_of(l, lowest, low, high));
+    return true;
+}
+
+/* When the first and the last bound are. False: one side has none. */
+static bool ends_of(struct lines *l, uint64_t *first_ns, uint64_t *last_ns)
 {
     bool most = false, least = false;
-    *base = 0;
+    *first_ns = UINT64_MAX;
+    *last_ns = 0;
     for (uint32_t i = 0; i < PLACES; i++) {
-        most |= p->places[i].most != INT64_MAX;
-        least |= p->places[i].least != INT64_MIN;
-        if (p->places[i].most != INT64_MAX)
-            *base = p->places[i].most;
+        const struct place *place = &l->p->places[i];
+        const bool has[] = {place->most != INT64_MAX, place->least != INT64_MIN};
+        const uint64_t at_ns[] = {place->most_ns, place->least_ns};
+        for (int side = 0; side < 2; side++) {
+            *first_ns = has[side] && at_ns[side] < *first_ns ? at_ns[side] : *first_ns;
+            *last_ns = has[side] && at_ns[side] > *last_ns ? at_ns[side] : *last_ns;
+        }
+        l->base = has[0] ? place->most : l->base;
+        most |= has[0];
+        least |= has[1];
     }
-    p->margin = -1;
-    if (!most || !least)
+    return most && least;
+}
+
+static void find_line(struct sonde__clock_pair *p)
+{
+    struct lines l = {.p = p};
+    struct reach first, last;
+    uint64_t last_ns;
+    if (!ends_of(&l, &p->at_ns, &last_ns) || !reach_at(&l, p->at_ns, &first) || !reach_at(&l, last_ns, &last))
         return;
-    p->drift = 0;
-    p->margin = margin_of(p, 0, *base, &p->shift);
-    if (p->margin >= 0)
-        return;
-    p->drift = best_drift(p, *base);
-    p->margin = margin_of(p, p->drift, *base, &p->shift);
+    const double begin = (first.most + first.least) / 2, end = (last.most + last.least) / 2;
+    p->known = true;
+    p->shift_ns = l.base + (int64_t)llround(begin);
+    p->drift = last_ns > p->at_ns ? (end - begin) / (double)(last_ns - p->at_ns) : 0;
+    p->bound_ns = fmax(first.most - first.least, last.most - last.least) / 2;
 }
 
 /* ---- all hosts ----------------------------------------------------------------------------------------- */
@@ -168,44 +236,38 @@ static int make_hosts(struct sonde__clocks *c)
 }
 
 /* `host` is told by the other one of the pair. */
-static void attach(struct sonde__clocks *c, uint32_t host, const struct sonde__clock_pair *p, int64_t base)
+static void attach(struct sonde__clocks *c, uint32_t host, const struct sonde__clock_pair *p)
 {
     const bool low = p->low == host; /* what is added to `low` gives `high` */
-    const int64_t shift_ns = base + (int64_t)llround(p->shift);
     struct sonde__clock *clock = &c->hosts.items[host];
     clock->known = true;
     clock->parent = low ? p->high : p->low;
-    clock->bound_ns = (uint64_t)p->margin + 1 + c->hosts.items[clock->parent].bound_ns;
-    clock->shift_ns = low ? shift_ns : -shift_ns;
+    clock->bound_ns = (uint64_t)p->bound_ns + 1 + c->hosts.items[clock->parent].bound_ns;
+    clock->shift_ns = low ? p->shift_ns : -p->shift_ns;
     clock->drift = low ? p->drift : 1 / (1 + p->drift) - 1;
-    clock->at_ns = low ? p->first_ns : p->first_ns + (uint64_t)shift_ns;
+    clock->at_ns = low ? p->at_ns : p->at_ns + (uint64_t)p->shift_ns;
 }
 
 int sonde__clocks_align(struct sonde__clocks *c)
 {
-    int64_t *bases = malloc((c->pairs.count + 1) * sizeof *bases);
-    int rc = bases ? make_hosts(c) : SONDE_ENOMEM;
-    for (size_t i = 0; i < c->pairs.count && !rc; i++)
-        find_line(c->pairs.items[i], &bases[i]);
-    if (!rc && c->pairs.count)
+    if (make_hosts(c))
+        return SONDE_ENOMEM;
+    for (size_t i = 0; i < c->pairs.count; i++)
+        find_line(c->pairs.items[i]);
+    if (c->pairs.count)
         c->hosts.items[c->pairs.items[0]->low].known = true;
-    for (size_t added = 1; added && !rc;) { /* the tightest first, from those that are known on */
-        const struct sonde__clock_pair *best = NULL;
-        size_t at = 0;
+    for (const struct sonde__clock_pair *best = c->pairs.count ? c->pairs.items[0] : NULL; best;) { /* the tightest first, from those that are known on */
+        best = NULL;
         for (size_t i = 0; i < c->pairs.count; i++) {
             const struct sonde__clock_pair *p = c->pairs.items[i];
             const bool grows = c->hosts.items[p->low].known != c->hosts.items[p->high].known;
-            if (grows && p->margin >= 0 && (!best || p->margin < best->margin)) {
+            if (grows && p->known && (!best || p->bound_ns < best->bound_ns))
                 best = p;
-                at = i;
-            }
         }
-        added = best != NULL;
         if (best)
-            attach(c, c->hosts.items[best->low].known ? best->high : best->low, best, bases[at]);
+            attach(c, c->hosts.items[best->low].known ? best->high : best->low, best);
     }
-    free(bases);
-    return rc;
+    return 0;
 }
 
 bool sonde__clocks_agree(const struct sonde__clocks *c, uint32_t a, uint32_t b)
@@ -245,12 +307,17 @@ uint64_t sonde__clocks_move(const struct sonde__clocks *c, uint32_t from, uint64
     return from == to ? ns : from_root(c, to, to_root(c, from, ns));
 }
 
+/* By way of the host that all others are told by. */
 uint64_t sonde__clocks_bound(const struct sonde__clocks *c)
 {
-    uint64_t bound_ns = 0;
-    for (size_t i = 0; i < c->hosts.count; i++)
-        bound_ns = c->hosts.items[i].bound_ns > bound_ns ? c->hosts.items[i].bound_ns : bound_ns;
-    return bound_ns;
+    uint64_t most_ns = 0, second_ns = 0;
+    for (size_t i = 0; i < c->hosts.count; i++) {
+        const uint64_t bound_ns = c->hosts.items[i].bound_ns;
+        second_ns = bound_ns > most_ns ? most_ns : bound_ns > second_ns ? bound_ns
+                                                                        : second_ns;
+        most_ns = bound_ns > most_ns ? bound_ns : most_ns;
+    }
+    return most_ns + second_ns;
 }
 
 void sonde__clocks_fini(struct sonde__clocks *c)

@@ -1,8 +1,9 @@
 /* clocks.h - clocks of several hosts, aligned by what happened on one before something on another: a message is not received before it is sent.
  *
- * Each such pair bounds the difference of two clocks from one side, messages back from the other. A line between both sets of bounds, over time, is the
- * difference and its drift: Duda, Harrus, Haddad and Bernard, "Estimating global time in distributed systems" (ICDCS 1987), the convex hull method. Where a constant
- * lies between them, that is taken. Hosts without messages both ways between them are aligned by way of others.
+ * Each such pair bounds the difference of two clocks from one side, messages back from the other. The difference and its drift are a line between both sets of
+ * bounds, over time: Duda, Harrus, Haddad and Bernard, "Estimating global time in distributed systems" (ICDCS 1987), the convex hull method. Of all such lines the one
+ * is taken that goes through the middle of what they reach at the first and at the last message; half of what they reach there is the bound, since lines are nowhere
+ * further apart in between. Hosts without messages both ways between them are aligned by way of others.
  *
  * Threads: one at a time per structure.
  */
@@ -22,7 +23,7 @@ struct sonde__clock {            /* of a host: a time of its own is at_ns + (tim
     int64_t shift_ns;
     double drift;
     uint64_t at_ns;
-    uint64_t bound_ns;           /* its shift is right to within that, if clocks drift evenly; with those of its parents */
+    uint64_t bound_ns;           /* right to within that, if clocks drift evenly; with those of its parents */
 };
 struct sonde__clocks {           /* ready when zeroed */
     SONDE_VECTOR(struct sonde__clock) hosts; /* [host] */
@@ -38,7 +39,7 @@ int sonde__clocks_align(struct sonde__clocks *c);
 bool sonde__clocks_agree(const struct sonde__clocks *c, uint32_t a, uint32_t b);
 /* A time of one host by the other's clock; they agree. */
 uint64_t sonde__clocks_move(const struct sonde__clocks *c, uint32_t from, uint64_t ns, uint32_t to);
-/* The largest bound of those that are aligned with another. */
+/* What times of any two of those that are aligned are right to within; 0: none is. */
 uint64_t sonde__clocks_bound(const struct sonde__clocks *c);
 void sonde__clocks_fini(struct sonde__clocks *c);
 

@@ -45,7 +45,8 @@ struct sonde_mpi_comm {
     uint64_t hash;     /* of its members: in each of them the same, */
     uint32_t which;    /* and the which of those that have the same, from 1 */
     uint32_t string;   /* id; 0 not yet */
-    uint32_t count;
+    uint32_t count;    /* members */
+    uint32_t ranks;    /* the same; where it is between two groups, of both: alike on either side */
     uint32_t pages_bytes;
     bool between;      /* of two groups: the members are the other one's */
     uint32_t members[];

@@ -209,7 +209,7 @@ static struct sonde_mpi_comm *of_group(mpi_handle group)
     struct sonde_mpi_comm *c = sonde__pages_get(bytes);
     if (!c)
         return NULL;
-    c->count = (uint32_t)count;
+    c->count = c->ranks = (uint32_t)count;
     c->pages_bytes = (uint32_t)bytes;
     if (!members_of(group, count, c->members)) {
         sonde__pages_put(c, bytes);
@@ -240,6 +240,7 @@ static struct sonde_mpi_comm *comm_new(mpi_handle comm)
     }
     if (other) {
         other->hash += c->hash;
+        other->ranks += c->ranks;
         other->between = true;
     }
     sonde__pages_put(c, c->pages_bytes);
@@ -290,7 +291,7 @@ uint32_t sonde__mpi_comm_string(struct sonde_mpi_comm *c)
 {
     char text[64];
     if (c && !c->string) {
-        const int n = snprintf(text, sizeof text, "%u ranks, %08x, %u", c->count, (unsigned)(c->hash >> 32 ^ c->hash), c->which);
+        const int n = snprintf(text, sizeof text, "%u ranks, %08x, %u", c->ranks, (unsigned)(c->hash >> 32 ^ c->hash), c->which);
         c->string = sonde_string(text, (size_t)n);
     }
     return c ? c->string : 0;

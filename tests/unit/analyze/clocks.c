@@ -1,0 +1,126 @@
+/* clocks.c - clocks of random hosts against what they truly are: each is right to within the bound that is said, at every message. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "analyze/job/clocks.h"
+
+enum { HOSTS = 4,
+       MESSAGES = 400 };
+
+static uint64_t state;
+
+static uint64_t below(uint64_t n)
+{
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    return state % n;
+}
+
+struct host {
+    int64_t shift;
+    double drift;
+};
+
+/* What its clock shows at a true time. */
+static uint64_t shown(const struct host *h, uint64_t ns)
+{
+    return ns + (uint64_t)h->shift + (uint64_t)(int64_t)(h->drift * (double)ns);
+}
+
+struct case_ {
+    struct host hosts[HOSTS + 1];
+    struct sonde__clocks clocks;
+    uint64_t at[MESSAGES];
+    uint32_t from[MESSAGES], to[MESSAGES];
+};
+
+static void make(struct case_ *c, uint64_t seed, double drift)
+{
+    state = seed * 0x9e3779b97f4a7c15 + 1;
+    for (int i = 1; i <= HOSTS; i++)
+        c->hosts[i] = (struct host){(int64_t)(below(1000000000000000) + 20000000000000), drift * ((double)below(2001) - 1000) / 1000};
+    for (int i = 0; i < MESSAGES; i++) {
+        const uint64_t under_way = 2000 + below(4000) + (below(3) ? below(1000000) : 0);
+        c->from[i] = 1 + (uint32_t)below(HOSTS);
+        do
+            c->to[i] = 1 + (uint32_t)below(HOSTS);
+        while (c->to[i] == c->from[i]);
+        c->at[i] = (uint64_t)i * (100000 + below(2000000));
+        assert_int_equal(sonde__clocks_before(&c->clocks, c->from[i], shown(&c->hosts[c->from[i]], c->at[i]), c->to[i], shown(&c->hosts[c->to[i]], c->at[i] + under_way)), 0);
+    }
+    assert_int_equal(sonde__clocks_align(&c->clocks), 0);
+}
+
+static uint64_t worst(const struct case_ *c)
+{
+    uint64_t most = 0;
+    for (int i = 0; i < MESSAGES; i++) {
+        assert_true(sonde__clocks_agree(&c->clocks, c->from[i], c->to[i]));
+        const uint64_t moved = sonde__clocks_move(&c->clocks, c->from[i], shown(&c->hosts[c->from[i]], c->at[i]), c->to[i]), truth = shown(&c->hosts[c->to[i]], c->at[i]);
+        const uint64_t error = moved > truth ? moved - truth : truth - moved;
+        most = error > most ? error : most;
+    }
+    return most;
+}
+
+static void test_right_to_within_the_bound(void **unused)
+{
+    static const double drifts[] = {0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4};
+    (void)unused;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct case_ c = {0};
+        make(&c, seed, drifts[seed % 6]);
+        const uint64_t bound = sonde__clocks_bound(&c.clocks);
+        assert_in_range(worst(&c), 0, bound + 10);
+        assert_in_range(bound, 1, 60000); /* a tenth of the slow messages' time */
+        sonde__clocks_fini(&c.clocks);
+    }
+}
+
+static void test_there_and_back(void **unused)
+{
+    struct case_ c = {0};
+    (void)unused;
+    make(&c, 7, 1e-5);
+    for (int i = 0; i < MESSAGES; i++) {
+        const uint64_t ns = shown(&c.hosts[c.from[i]], c.at[i]), there = sonde__clocks_move(&c.clocks, c.from[i], ns, c.to[i]);
+        const uint64_t back = sonde__clocks_move(&c.clocks, c.to[i], there, c.from[i]);
+        assert_in_range(back + 4 - ns, 0, 8);
+    }
+    sonde__clocks_fini(&c.clocks);
+}
+
+/* One way only there is no telling; nor where a clock was set. */
+static void test_unknown(void **unused)
+{
+    struct sonde__clocks one_way = {0}, set = {0};
+    (void)unused;
+    for (uint64_t i = 1; i < 10; i++) {
+        assert_int_equal(sonde__clocks_before(&one_way, 1, 1000 * i, 2, 1000 * i + 500), 0);
+        assert_int_equal(sonde__clocks_before(&set, 1, 1000 * i, 2, 1000 * i + 500 + (i > 5 ? 1000000000 : 0)), 0);
+        assert_int_equal(sonde__clocks_before(&set, 2, 1000 * i + (i > 5 ? 1000000000 : 0), 1, 1000 * i + 500), 0);
+    }
+    assert_int_equal(sonde__clocks_align(&one_way), 0);
+    assert_int_equal(sonde__clocks_align(&set), 0);
+    assert_false(sonde__clocks_agree(&one_way, 1, 2));
+    assert_false(sonde__clocks_agree(&set, 1, 2));
+    assert_int_equal(sonde__clocks_bound(&one_way), 0);
+    assert_true(sonde__clocks_agree(&set, 2, 2));
+    assert_int_equal(sonde__clocks_move(&set, 2, 77, 2), 77);
+    sonde__clocks_fini(&one_way);
+    sonde__clocks_fini(&set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_right_to_within_the_bound),
+        cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
