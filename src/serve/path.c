@@ -107,9 +107,14 @@ static void add_steps(struct sonde_packed *packed, const struct sonde_path *path
     }
 }
 
-static uint32_t last_process(const struct sonde_path *path)
+/* Where the first step begins, or the last one ends. */
+static uint64_t edge(const struct words *w, const struct sonde_path *path, bool last)
 {
-    return path->segments.count ? path->segments.items[0].process : path->process;
+    const size_t count = path->segments.count;
+    if (!count)
+        return on_axis(w, path->process, last ? path->end_ns : path->begin_ns);
+    const struct sonde_path_segment *step = &path->segments.items[last ? 0 : count - 1];
+    return on_axis(w, step->process, last ? step->end_ns : step->start_ns);
 }
 
 static int pack(const struct sonde_query *q, const struct sonde_path *path, struct sonde_text *out)
@@ -126,8 +131,8 @@ static int pack(const struct sonde_query *q, const struct sonde_path *path, stru
         failed |= json_array_append_new(categories, json_string(sonde_path_name((enum sonde_path_category)i))) != 0;
     json_t *h = packed.header;
     failed |= json_object_set_new(h, "process", json_integer(path->process)) |
-              json_object_set_new(h, "from_ns", json_integer((json_int_t)on_axis(&w, path->process, path->begin_ns))) |
-              json_object_set_new(h, "to_ns", json_integer((json_int_t)on_axis(&w, last_process(path), path->end_ns))) |
+              json_object_set_new(h, "from_ns", json_integer((json_int_t)edge(&w, path, false))) |
+              json_object_set_new(h, "to_ns", json_integer((json_int_t)edge(&w, path, true))) |
               json_object_set_new(h, "limited", json_boolean(path->limited));
     failed |= json_object_set_new(h, "categories", categories) | json_object_set_new(h, "strings", w.labels) |
               json_object_set_new(h, "names", w.names);

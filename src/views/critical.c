@@ -140,7 +140,7 @@ static const struct sonde_view_column columns[] = {
     {NULL, "start-up", SONDE_CELL_SHARE, 0, 4, "% of the length before the first API call of the process"},
     {NULL, "MPI", SONDE_CELL_SHARE, 0, 3, "% of the length in calls of MPI"},
     {"process", NULL, SONDE_CELL_TEXT, 0, 0, "directory of the process; null: the path through all ranks"},
-    {"begin_ns", NULL, SONDE_CELL_TIME, 0, 0, "start of the process, or of the part that was examined"},
+    {"begin_ns", NULL, SONDE_CELL_TIME, 0, 0, "start of the process, or of the part that was examined; of ranks on several hosts by the clock of one of them"},
     {"end_ns", NULL, SONDE_CELL_TIME, 0, 0, "last recorded event"},
     {"tail_ns", NULL, SONDE_CELL_TIME, 0, 0, "time from the last recorded event to the end of the process; not on the path"},
     {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "operations examined"},
@@ -152,6 +152,8 @@ static const struct sonde_view_column columns[] = {
     {"wakes_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "inferred steps from a sleeping thread to its waker"},
     {"callbacks_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "inferred steps from a callback to the operation that triggered it"},
     {"messages", NULL, SONDE_CELL_COUNT, 0, 0, "steps from a call of MPI, or a kernel of NCCL, to the process for which it waited"},
+    {"clock_bound_ns", NULL, SONDE_CELL_TIME, 0, 0, "of the path through ranks on several hosts: their clocks are aligned to within that; else 0"},
+    {"left_out", NULL, SONDE_CELL_COUNT, 0, 0, "of the path through all ranks: ranks whose host's clock cannot be aligned with the others'"},
     {"lost", NULL, SONDE_CELL_COUNT, 0, 0, "steps without a predecessor"},
     {"limited", NULL, SONDE_CELL_BOOLEAN, 0, 0, "only the last part of the run was examined"},
     {"dropped", NULL, SONDE_CELL_BOOLEAN, 0, 0, "rows of the trace were dropped while recording"},
@@ -413,7 +415,8 @@ static void path_row(struct sonde_view_table *t, const struct sonde_query *q, co
     for (size_t i = 0; i < sizeof times_ns / sizeof *times_ns; i++)
         sonde_cell_int(t, true, times_ns[i]);
     const uint64_t counts[] = {path->operations, path->calls, path->no_times, path->waits_recorded, path->waits_inferred,
-                               path->starts_inferred, path->wakes_inferred, path->callbacks_inferred, path->messages, path->lost};
+                               path->starts_inferred, path->wakes_inferred, path->callbacks_inferred, path->messages,
+                               path->clock_bound_ns, path->apart, path->lost};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         sonde_cell_int(t, true, counts[i]);
     sonde_cell_boolean(t, path->limited);
@@ -468,6 +471,12 @@ static void say_limits(struct sonde_view_data *out, const struct sonde_process *
     if (path->limited)
         sonde_view_say(out, false, "Limited to the last %s, with %s operations and API calls: more do not fit in memory.",
                        sonde_number_time(time, (double)length(path)), sonde_number_count(count, path->operations + path->calls));
+    if (path->clock_bound_ns)
+        sonde_view_say(out, false, "The ranks ran on several hosts, whose clocks are aligned to within %s by what they waited for each other.",
+                       sonde_number_time(time, (double)path->clock_bound_ns));
+    if (path->apart)
+        sonde_view_say(out, false, "%s rank%s left out: nothing aligns the clock of %s with the others'.", sonde_number_count(count, path->apart),
+                       path->apart == 1 ? " is" : "s are", path->apart == 1 ? "its host" : "their hosts");
     if (path->lost)
         sonde_view_say(out, false, "%s step%s without a predecessor: operations without their API call.",
                        sonde_number_count(count, path->lost), path->lost == 1 ? "" : "s");

@@ -122,7 +122,9 @@ class Test:
         job, *paths = self.view("critical")
         require(job["process"] is None and sorted(path["rank"] for path in paths) == list(range(RANKS)), "the paths")
         require(sum(stay["ns"] for stay in job["stays"]) == job["length_ns"] == sum(part["ns"] for part in job["composition"].values()), "the length")
-        require(job["messages"] >= 2 * LATE and job["end_ns"] == max(path["end_ns"] for path in paths), f"{job['messages']} steps between ranks")
+        hosts = job["clock_bound_ns"] > 0  # else all times are by one clock
+        require(job["messages"] >= 2 * LATE and (hosts or job["end_ns"] == max(path["end_ns"] for path in paths)), f"{job['messages']} steps between ranks")
+        require(job["length_ns"] < 10**11 and job["left_out"] == 0, f"{job['length_ns']} ns, {job['left_out']} left out")
         late = [row for row in job["contexts"] if row["category"] == "host" and any(frame["name"] == "late" for frame in row["frames"])]
         require(sum(row["ns"] for row in late) > 0.7 * LATE * LATE_NS, f"what all waited for: {late}")
         for path in paths:  # which none of the others has on its own path
@@ -175,6 +177,8 @@ class Test:
         require(all(r["enter_ns"] - s["enter_ns"] > apart - 10**12 for s, r in zip(sends, receives)), "the clocks are no more apart than those of one host")
         waits = [max(min(s["enter_ns"] + apart, r["leave_ns"]) - r["enter_ns"], 0) for s, r in zip(sends, receives)]
         require(abs(sum(waits) - row["wait_ns"]) <= LATE * (bound + 10), f"{sum(waits)} ns by one clock, {row['wait_ns']} by two, to within {bound} each")
+        self.compare_path()
+        require(self.view("critical")[0]["clock_bound_ns"] == bound, "the path has other clocks")
 
     def tool(self):
         """Another tool of the profiling interface works beside us, and what it hands on to the library by that is told of once."""

@@ -11,6 +11,16 @@ import cli
 from messages_test import ALL_TO_ALL, BARRIER, CALL, FROM_ROOT, RECEIVE, SEND, START, TO_ROOT, US, Rank
 
 
+def clocks_of(chance, count, drift):
+    """Of hosts: what each shows at a time of the first one."""
+    shifts = [(chance.randrange(-(10**12), 10**12), chance.uniform(-drift, drift)) for _ in range(count - 1)]
+    return [lambda ns: ns] + [lambda ns, shift=shift, part=part: ns + shift + round((ns - START) * part) for shift, part in shifts]
+
+
+def host_of(number, clocks):
+    return f"host{number % len(clocks)}" if clocks else "alpha"
+
+
 class Step:
     """A call of a rank, after some computing. `needs`: steps that have to be entered before it can be left."""
 
@@ -89,8 +99,8 @@ class Job:
     def waited_for(step, other):
         return step.waited() and other in step.needs and other.enter == step.until
 
-    def write(self, path):
-        ranks = [Rank(number, self.size) for number in range(self.size)]
+    def write(self, path, clocks=None):
+        ranks = [Rank(number, self.size, host=host_of(number, clocks)) for number in range(self.size)]
         for rank in ranks:
             rank.code = rank.function("work")
         for step, kind, more in self.rows:
@@ -98,6 +108,8 @@ class Job:
             ranks[step.rank].call(step.enter, step.leave)
         for rank in ranks:
             rank.at = self.at[rank.number]
+            if clocks:
+                rank.move(clocks[rank.number % len(clocks)])
             rank.write(path)
 
     def end(self, half=None):
@@ -225,25 +237,29 @@ class Training:
         self.thread[rank] = call
         self.calls.append((rank, "cuStreamSynchronize", (enter.end, call.end), None, None))
 
-    def write(self, path):
+    def write(self, path, clocks=None, left_out=()):
+        """`left_out`: indices of calls that were not recorded."""
         for number in range(self.size):
-            rank = Rank(number, self.size)
+            by = clocks[number % len(clocks)] if clocks else lambda ns: ns
+            rank = Rank(number, self.size, host=host_of(number, clocks))
             p, code = rank.process, rank.function("work")
+            p.start_ns = by(START)
             device = p.device("GPU")
             queue, comm = p.queue(device), p.lane(2, device=device, name=f"NCCL pg 0x1 rank {number} of {self.size}")
-            for of, api, call, kernel, name in self.calls:
+            for i, (of, api, call, kernel, name) in enumerate(self.calls):
                 if of != number:
                     continue
                 if not kernel:
-                    p.call(rank.thread, api, code, *call)
-                    p.wait(rank.thread, call[0], queue=queue)
+                    p.call(rank.thread, api, code, by(call[0]), by(call[1]))
+                    p.wait(rank.thread, by(call[0]), queue=queue)
                     continue
                 collective = isinstance(api, tuple)
-                node = p.enqueue(rank.thread, queue, "cuLaunchKernelEx" if collective else api, code, "kernel", call.start, call.end, *kernel, name=name)
-                if collective:
+                enter, times = by(call.start), (by(kernel[0]), by(kernel[1]))
+                node = p.enqueue(rank.thread, queue, "cuLaunchKernelEx" if collective else api, code, "kernel", enter, by(call.end), *times, name=name)
+                if collective and i not in left_out:
                     work = p.work(collective=(p.string("RING"), p.string("SIMPLE"), 16, number, self.size, api[1]))
-                    p.collective(comm, node, call.start, *kernel, name=f"{api[0]} float32", size=4096, work=work)
-            rank.at = max(p.stop_ns, self.thread[number].end)
+                    p.collective(comm, node, enter, *times, name=f"{api[0]} float32", size=4096, work=work)
+            rank.at = max(p.stop_ns, by(self.thread[number].end))
             rank.write(path)
 
     def end(self, half=None):
@@ -331,6 +347,53 @@ class JobPath(Case):
                 self.assertEqual(row["saving_ns"], min(want, row["ns"] // 2), row["name"])
                 saved += 1
         self.assertGreater(saved, 3)
+
+    def on_hosts(self, jobs, write, bound_most):
+        """Jobs on three hosts, whose clocks are minutes apart and drift: which of two came last is open where they came within the bound of each other, so paths may differ a little."""
+        lengths = differs = 0
+        for seed, job in enumerate(jobs):
+            out = self.path(f"hosts{seed}.sonde")
+            write(job, out)
+            said = self.json(out, "critical", "--limit", "0")[0]
+            (spent, _), end, bound = job.path(), job.end(), said["clock_bound_ns"]
+            self.assertTrue(0 < bound < bound_most, bound)
+            self.assertLessEqual(abs(said["length_ns"] - (end - START)), 2 * bound)
+            self.assertEqual((said["lost"], said["left_out"], sum(row["ns"] for row in said["stays"])), (0, 0, said["length_ns"]))
+            ranks = collections.Counter()
+            for (rank, _), ns in spent.items():
+                ranks[rank] += ns
+            ranks.subtract({row["rank"]: row["ns"] for row in said["stays"]})
+            lengths += end - START
+            differs += sum(map(abs, ranks.values())) / 2
+            for row in said["things"]:
+                if row["saving_ns"] is not None:
+                    name = "host" if row["category"] == "host" else row["name"]
+                    want = min(end - job.end(name), row["ns"] // 2)
+                    self.assertLessEqual(abs(row["saving_ns"] - want), 0.05 * want + bound, name)
+        self.assertLess(differs, 0.02 * lengths)
+
+    def test_hosts(self):
+        chance = random.Random(3)
+        jobs = [Job(random.Random(seed), 6, 200) for seed in range(6)]
+        self.on_hosts(jobs, lambda job, out: job.write(out, clocks_of(chance, 3, 1e-4)), 400 * US)
+
+    def test_collectives_on_hosts(self):
+        chance = random.Random(4)
+        jobs = [Training(random.Random(seed), 6, 60) for seed in range(6)]
+        self.on_hosts(jobs, lambda job, out: job.write(out, clocks_of(chance, 3, 1e-4)), 100 * US)
+
+    def test_collectives_missing_on_a_host(self):
+        """Of one rank the first is missing: its n-th collectives are not those of the others, by which its clock would be a step too late."""
+        class Together(Training):
+            send = Training.all_reduce  # what two send each other aligns their clocks, too
+
+        job, out = Together(random.Random(0), 6, 60), self.path("missing.sonde")
+        first = next(i for i, call in enumerate(job.calls) if call[:2] == (1, ("AllReduce", 0)))
+        job.write(out, [lambda ns, later=later: ns + later * 10**11 for later in range(3)], left_out={first})
+        said = self.json(out, "critical", "--limit", "0")[0]
+        self.assertEqual((said["clock_bound_ns"], said["left_out"]), (0, 4))
+        self.assertEqual({row["rank"] for row in said["stays"]}, {0, 3})
+        self.assertIn("4 ranks are left out: nothing aligns the clock of their hosts with the others'.", " ".join(self.ok("report", out, "critical").out.split()))
 
     def test_kernel_of_another_rank(self):
         """Rank 1 waits for a message that rank 0 sends when its kernel has ended."""

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analyze/model/rank.h"
+
 enum { PLACES = 512 };           /* in time, of each pair: of what falls into one, the tightest bounds are kept */
 #define DRIFT_MOST 1e-3          /* crystals do a tenth of that */
 
@@ -20,6 +22,11 @@ struct sonde__clock_pair {       /* how much must be added to a time of `low` to
     int64_t shift_ns;
     double drift, bound_ns;
 };
+
+uint32_t sonde__clocks_host(struct sonde__clocks *c, const char *process_name)
+{
+    return sonde_intern_bytes(&c->names, process_name, sonde_host_length(process_name));
+}
 
 /* ---- bounds -------------------------------------------------------------------------------- */
 
@@ -248,26 +255,36 @@ static void attach(struct sonde__clocks *c, uint32_t host, const struct sonde__c
     clock->at_ns = low ? p->at_ns : p->at_ns + (uint64_t)p->shift_ns;
 }
 
+/* The pair known best of those of which one host is known, at first of all. */
+static const struct sonde__clock_pair *best_pair(const struct sonde__clocks *c)
+{
+    const struct sonde__clock_pair *best = NULL;
+    for (size_t i = 0; i < c->pairs.count; i++) {
+        const struct sonde__clock_pair *p = c->pairs.items[i];
+        const bool grows = !c->root || c->hosts.items[p->low].known != c->hosts.items[p->high].known;
+        if (grows && p->known && (!best || p->bound_ns < best->bound_ns))
+            best = p;
+    }
+    return best;
+}
+
 int sonde__clocks_align(struct sonde__clocks *c)
 {
     if (make_hosts(c))
         return SONDE_ENOMEM;
     for (size_t i = 0; i < c->pairs.count; i++)
         find_line(c->pairs.items[i]);
-    if (c->pairs.count)
-        c->hosts.items[c->pairs.items[0]->low].known = true;
-    for (const struct sonde__clock_pair *best = c->pairs.count ? c->pairs.items[0] : NULL; best;) { /* the tightest first, from those that are known on */
-        best = NULL;
-        for (size_t i = 0; i < c->pairs.count; i++) {
-            const struct sonde__clock_pair *p = c->pairs.items[i];
-            const bool grows = c->hosts.items[p->low].known != c->hosts.items[p->high].known;
-            if (grows && p->known && (!best || p->bound_ns < best->bound_ns))
-                best = p;
-        }
-        if (best)
-            attach(c, c->hosts.items[best->low].known ? best->high : best->low, best);
+    for (const struct sonde__clock_pair *best; (best = best_pair(c));) {
+        c->root = c->root ? c->root : best->low;
+        c->hosts.items[c->root].known = true;
+        attach(c, c->hosts.items[best->low].known ? best->high : best->low, best);
     }
     return 0;
+}
+
+uint32_t sonde__clocks_reference(const struct sonde__clocks *c)
+{
+    return c->root ? c->root : 1;
 }
 
 bool sonde__clocks_agree(const struct sonde__clocks *c, uint32_t a, uint32_t b)
@@ -327,4 +344,5 @@ void sonde__clocks_fini(struct sonde__clocks *c)
     sonde_vector_fini(&c->pairs);
     sonde_vector_fini(&c->hosts);
     sonde_map_fini(&c->by_hosts);
+    sonde_intern_fini(&c->names);
 }

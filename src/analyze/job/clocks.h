@@ -3,7 +3,7 @@
  * Each such pair bounds the difference of two clocks from one side, messages back from the other. The difference and its drift are a line between both sets of
  * bounds, over time: Duda, Harrus, Haddad and Bernard, "Estimating global time in distributed systems" (ICDCS 1987), the convex hull method. Of all such lines the one
  * is taken that goes through the middle of what they reach at the first and at the last message; half of what they reach there is the bound, since lines are nowhere
- * further apart in between. Hosts without messages both ways between them are aligned by way of others.
+ * further apart in between. Hosts without messages both ways between them are aligned by way of others, beginning with the two that are known best.
  *
  * Threads: one at a time per structure.
  */
@@ -29,12 +29,19 @@ struct sonde__clocks {           /* ready when zeroed */
     SONDE_VECTOR(struct sonde__clock) hosts; /* [host] */
     SONDE_VECTOR(struct sonde__clock_pair *) pairs;
     struct sonde_map by_hosts;
+    struct sonde_intern names;   /* of hosts */
+    uint32_t root;               /* the host that others are told by; 0: none is */
 };
+
+/* The host of a process directory's name "HOST-PID-N", from 1. 0: out of memory. */
+uint32_t sonde__clocks_host(struct sonde__clocks *c, const char *process_name);
 
 /* What `from` did at from_ns came before what `to` did at to_ns: each by its own clock; hosts count from 1. 0 or SONDE_ENOMEM. */
 int sonde__clocks_before(struct sonde__clocks *c, uint32_t from, uint64_t from_ns, uint32_t to, uint64_t to_ns);
 /* Once all is told. 0 or SONDE_ENOMEM. */
 int sonde__clocks_align(struct sonde__clocks *c);
+/* The host whose clock is taken for all that agree with it: the one that others are told by, else the first. */
+uint32_t sonde__clocks_reference(const struct sonde__clocks *c);
 /* May times of the two be compared? */
 bool sonde__clocks_agree(const struct sonde__clocks *c, uint32_t a, uint32_t b);
 /* A time of one host by the other's clock; they agree. */

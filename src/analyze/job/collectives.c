@@ -1,18 +1,13 @@
-/* collectives.c - which kernels of NCCL needed which: no rank's kernel ends before those of all ranks have begun.
- *
- * The k-th collective that a rank asked of a communicator is the k-th of the others, since NCCL wants all ranks to call in the same order
- * (NCCL's manual, "Using multiple NCCL communicators concurrently", and its "Group calls"); the k-th that one sends another is the k-th that this one
- * receives of it. What is taken to belong together was so by the times, too: no kernel ended before those that it needed had begun. Where
- * ranks were not recorded from the same call on, that is mostly not so, and nothing is said of these.
- */
+/* collectives.c - see collectives.h. */
+#include "collectives.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/model/nccl.h"
-#include "analyze/model/rank.h"
+#include "analyze/model/recorded.h"
 #include "analyze/trace/trace.h"
 #include "base/map.h"
-#include "needs.h"
 
 enum kind {
     ALL,       /* all need all */
@@ -24,13 +19,17 @@ enum kind {
 struct one {
     uint64_t enter_ns, start_ns, end_ns, correlation;
     uint32_t process, lane, comm, rank, name, host; /* comm, name, host: interned */
+    uint32_t size;                                  /* of the communicator */
     uint32_t kind;
     uint32_t from, to;                              /* ranks of a pair; else both UINT32_MAX */
     uint32_t root;
+    bool whole;                                     /* nothing of its process's trace is missing */
 };
 
 struct gathering {
     const struct sonde_measurement *m;
+    struct sonde_needs *needs;     /* asked for; NULL: bounds are, of */
+    struct sonde__clocks *clocks;
     struct sonde_intern words;
     SONDE_VECTOR(struct one) all;
     struct one like;   /* of the lane that is read: what all of its operations have in common */
@@ -69,27 +68,40 @@ static int take(void *user, uint32_t lane, const void *stored)
         !set_kind(g, &one, frame ? sonde_process_string(p, frame->name) : "", op->work && op->work < p->work_count ? p->works[op->work].peer : 0))
         return 0;
     one.enter_ns = op->enter_ns;
-    one.start_ns = op->start_ns;
-    one.end_ns = op->end_ns;
+    one.start_ns = g->needs ? sonde_needs_time(g->needs, one.process, op->start_ns) : op->start_ns;
+    one.end_ns = g->needs ? sonde_needs_time(g->needs, one.process, op->end_ns) : op->end_ns;
     one.correlation = op->correlation;
     return sonde_vector_push(&g->all, one);
+}
+
+static int find_whole(const struct sonde_measurement *m, const struct sonde_process *p, bool *whole)
+{
+    struct sonde_recorded recorded = {0};
+    const int rc = sonde_recorded_compute(m, p, &recorded);
+    *whole = !recorded.pauses.count;
+    for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
+        *whole &= !p->header.ledger.dropped[cause];
+    sonde_recorded_fini(&recorded);
+    return rc;
 }
 
 static int read_lane(struct gathering *g, uint32_t process, uint32_t lane)
 {
     const struct sonde_process *p = &g->m->processes[process];
     struct sonde_nccl_rank rank;
-    if (!sonde_nccl_rank(p, lane, &rank))
+    if (!sonde_nccl_rank(p, lane, &rank) || (g->needs && !sonde_needs_reach(g->needs, process)))
         return 0;
     g->bound_ns = p->header.clock_bound_ns > g->bound_ns ? p->header.clock_bound_ns : g->bound_ns;
     g->like = (struct one){
         .process = process,
         .lane = lane,
         .rank = rank.rank,
+        .size = rank.size,
         .comm = sonde_intern_bytes(&g->words, rank.name, rank.length),
-        .host = sonde_intern_bytes(&g->words, p->name, sonde_host_length(p->name)),
+        .host = sonde__clocks_host(g->clocks, p->name),
     };
-    return sonde_trace_each(p, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP, .lane = lane}, take, g);
+    const int rc = find_whole(g->m, p, &g->like.whole);
+    return rc ? rc : sonde_trace_each(p, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP, .lane = lane}, take, g);
 }
 
 static int read_all(struct gathering *g)
@@ -136,19 +148,24 @@ static bool has_need(const struct one *one)
     return one->kind == ALL || (one->kind == PAIR ? one->rank == one->to : (one->rank == one->root) == (one->kind == TO_ROOT));
 }
 
-/* The same was asked for, by ranks of one host, and (but that a root may be done before others begin) it was done at the same time. */
+static bool same_asked(const struct one *a, const struct one *b)
+{
+    return a->name == b->name && a->root == b->root;
+}
+
+/* The same was asked for, and (but that a root may be done before others begin) it was done at the same time. */
 static bool belong_together(const struct gathering *g, const struct one *const *calls, size_t count)
 {
     uint64_t begun_ns = 0, ended_ns = UINT64_MAX;
     for (size_t i = 0; i < count; i++) {
-        if (calls[i]->name != calls[0]->name || calls[i]->host != calls[0]->host || calls[i]->root != calls[0]->root)
+        if (!same_asked(calls[i], calls[0]))
             return false;
         if (is_needed(calls[i]))
             begun_ns = calls[i]->start_ns > begun_ns ? calls[i]->start_ns : begun_ns;
         if (has_need(calls[i]))
             ended_ns = calls[i]->end_ns < ended_ns ? calls[i]->end_ns : ended_ns;
     }
-    return begun_ns && ended_ns != UINT64_MAX && begun_ns <= ended_ns + 2 * g->bound_ns;
+    return begun_ns && ended_ns != UINT64_MAX && begun_ns <= ended_ns + 2 * g->bound_ns + sonde__clocks_bound(g->clocks);
 }
 
 static int add_meeting(struct sonde_needs *out, const struct one *const *calls, size_t count)
@@ -164,8 +181,49 @@ static int add_meeting(struct sonde_needs *out, const struct one *const *calls, 
     return rc;
 }
 
+/* One begins before another ends that needs it; of those on one host that says nothing. Device times are right to within the bound of their process. */
+static int add_bound(const struct gathering *g, const struct one *needed, const struct one *by)
+{
+    if (!is_needed(needed) || !has_need(by) || needed->host == by->host)
+        return 0;
+    return sonde__clocks_before(g->clocks, needed->host, needed->start_ns - g->bound_ns, by->host, by->end_ns + g->bound_ns);
+}
+
+/* Each with the root, or with the first, is enough. */
+static int add_bounds(const struct gathering *g, const struct one *const *calls, size_t count)
+{
+    const struct one *other = calls[0];
+    int rc = 0;
+    for (size_t i = 0; i < count; i++)
+        other = calls[i]->rank == calls[i]->root ? calls[i] : other;
+    for (size_t i = 0; i < count && !rc; i++) {
+        rc = add_bound(g, calls[i], other);
+        rc = rc ? rc : add_bound(g, other, calls[i]);
+    }
+    return rc;
+}
+
+/* `begin`: [ranks + 1], where each rank's kernels begin. Have all ranks as many, of which each nth asked for the same, and is none missing? */
+static bool are_all_there(const struct one *all, const size_t *begin, size_t ranks)
+{
+    bool there = ranks == (all->kind == PAIR ? 2 : all->size);
+    for (size_t r = 0; r < ranks && there; r++) {
+        there = all[begin[r]].whole && begin[r + 1] - begin[r] == begin[1] - begin[0];
+        for (size_t i = 0; begin[r] + i < begin[r + 1] && there; i++)
+            there = same_asked(&all[begin[r] + i], &all[begin[0] + i]);
+    }
+    return there;
+}
+
+static int add(struct gathering *g, const struct one *const *calls, size_t count)
+{
+    if (!g->needs)
+        return add_bounds(g, calls, count);
+    return belong_together(g, calls, count) ? add_meeting(g->needs, calls, count) : 0;
+}
+
 /* All of one way; each rank's in their order. */
-static int match_way(const struct gathering *g, const struct one *all, size_t count, struct sonde_needs *out)
+static int match_way(struct gathering *g, const struct one *all, size_t count)
 {
     SONDE_VECTOR(size_t) begin = {0};
     SONDE_VECTOR(const struct one *) calls = {0};
@@ -175,34 +233,43 @@ static int match_way(const struct gathering *g, const struct one *all, size_t co
             rc = sonde_vector_push(&begin, i);
     const size_t ranks = begin.count;
     rc = rc ? rc : sonde_vector_push(&begin, count);
-    for (size_t nth = 0; !rc && ranks > 1; nth++) {
+    const bool told = !rc && ranks > 1 && (g->needs || are_all_there(all, begin.items, ranks));
+    for (size_t nth = 0; !rc && told; nth++) {
         calls.count = 0;
         for (size_t r = 0; r < ranks && !rc; r++)
             if (begin.items[r] + nth < begin.items[r + 1])
                 rc = sonde_vector_push(&calls, &all[begin.items[r] + nth]);
         if (calls.count < ranks)
             break;
-        if (!rc && belong_together(g, calls.items, calls.count))
-            rc = add_meeting(out, calls.items, calls.count);
+        rc = rc ? rc : add(g, calls.items, calls.count);
     }
     sonde_vector_fini(&begin);
     sonde_vector_fini(&calls);
     return rc;
 }
 
+static int match_all(struct gathering *g)
+{
+    int rc = read_all(g);
+    struct one *all = g->all.items;
+    if (g->all.count)
+        qsort(all, g->all.count, sizeof *all, by_way);
+    for (size_t i = 0, n; i < g->all.count && !rc; i += n) {
+        for (n = 1; i + n < g->all.count && same_way(&all[i], &all[i + n]) == 0; n++)
+            ;
+        rc = match_way(g, &all[i], n);
+    }
+    sonde_vector_fini(&g->all);
+    sonde_intern_fini(&g->words);
+    return rc;
+}
+
+int sonde__collective_bounds(const struct sonde_measurement *m, struct sonde__clocks *clocks)
+{
+    return match_all(&(struct gathering){.m = m, .clocks = clocks});
+}
+
 int sonde__collective_needs(const struct sonde_measurement *m, struct sonde_needs *out)
 {
-    struct gathering g = {.m = m};
-    int rc = read_all(&g);
-    struct one *all = g.all.items;
-    if (g.all.count)
-        qsort(all, g.all.count, sizeof *all, by_way);
-    for (size_t i = 0, n; i < g.all.count && !rc; i += n) {
-        for (n = 1; i + n < g.all.count && same_way(&all[i], &all[i + n]) == 0; n++)
-            ;
-        rc = match_way(&g, &all[i], n, out);
-    }
-    sonde_vector_fini(&g.all);
-    sonde_intern_fini(&g.words);
-    return rc;
+    return match_all(&(struct gathering){.m = m, .needs = out, .clocks = &out->clocks});
 }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/model/rank.h"
 #include "analyze/trace/trace.h"
+#include "collectives.h"
 
 static int by_number(uint64_t a, uint64_t b)
 {
@@ -47,9 +47,12 @@ static int read_all(struct sonde__matching *k)
         if (!p->header.rank)
             continue;
         k->rank = p->header.rank - 1;
-        k->host = sonde_intern_bytes(&k->hosts, p->name, sonde_host_length(p->name));
+        k->host = sonde__clocks_host(k->clocks, p->name);
         rc = k->host ? sonde_trace_each(p, &(struct sonde_trace_stored){.table = SONDE_TABLE_MESSAGE}, take, k) : SONDE_ENOMEM;
     }
+    k->hosts = k->clocks->names.count;
+    for (uint32_t i = 0; i < k->m->process_count && !rc; i++) /* what has no rank may still be one of NCCL's */
+        rc = sonde__clocks_host(k->clocks, k->m->processes[i].name) ? 0 : SONDE_ENOMEM;
     return rc;
 }
 
@@ -86,7 +89,7 @@ static int by_way(const void *left, const void *right)
 /* By the clock of `own`. */
 static uint64_t here(const struct sonde__matching *k, const struct sonde__matched *own, const struct sonde__matched *other, uint64_t ns)
 {
-    return sonde__clocks_move(&k->clocks, other->host, ns, own->host);
+    return sonde__clocks_move(k->clocks, other->host, ns, own->host);
 }
 
 /* `waiter` could not go on before `ns`, when `other` began what it needed. */
@@ -137,8 +140,8 @@ static int match(struct sonde__matching *k, struct sonde__matched *sent, struct 
 {
     struct sonde__matched *look = look_of(k, received);
     if (k->aligns)
-        return sent->host == received->host ? 0 : sonde__clocks_before(&k->clocks, sent->host, sent->enter_ns, received->host, received->leave_ns);
-    if (!sonde__clocks_agree(&k->clocks, sent->host, received->host)) {
+        return sent->host == received->host ? 0 : sonde__clocks_before(k->clocks, sent->host, sent->enter_ns, received->host, received->leave_ns);
+    if (!sonde__clocks_agree(k->clocks, sent->host, received->host)) {
         k->apart++;
         return 0;
     }
@@ -181,7 +184,7 @@ static int by_comm(const void *left, const void *right)
 /* Did `a` come after `b`? Of two hosts that do not agree there is no telling. */
 static bool later(const struct sonde__matching *k, const struct sonde__matched *a, const struct sonde__matched *b)
 {
-    return sonde__clocks_agree(&k->clocks, a->host, b->host) && a->posted_ns > here(k, a, b, b->posted_ns);
+    return sonde__clocks_agree(k->clocks, a->host, b->host) && a->posted_ns > here(k, a, b, b->posted_ns);
 }
 
 /* Of those that need each other: none leaves before the others have come. Each with the first is enough. */
@@ -197,9 +200,9 @@ static int align_calls(struct sonde__matching *k, struct sonde__matched **calls,
         if (one->host == other->host || ((from_root || to_root) && other->rank != other->peer))
             continue;
         if (!to_root)
-            rc = sonde__clocks_before(&k->clocks, other->host, other->posted_ns, one->host, one->leave_ns);
+            rc = sonde__clocks_before(k->clocks, other->host, other->posted_ns, one->host, one->leave_ns);
         if (!rc && !from_root)
-            rc = sonde__clocks_before(&k->clocks, one->host, one->posted_ns, other->host, other->leave_ns);
+            rc = sonde__clocks_before(k->clocks, one->host, one->posted_ns, other->host, other->leave_ns);
     }
     return rc;
 }
@@ -212,7 +215,7 @@ static int match_calls(struct sonde__matching *k, struct sonde__matched **calls,
     for (size_t i = 0; i < count; i++) {
         const struct sonde__matched *c = calls[i];
         mixed |= c->kind != calls[0]->kind || c->peer != calls[0]->peer;
-        apart |= !sonde__clocks_agree(&k->clocks, c->host, calls[0]->host);
+        apart |= !sonde__clocks_agree(k->clocks, c->host, calls[0]->host);
         last = later(k, c, last) ? c : last;
         if (c->rank == c->peer)
             root = c;
@@ -297,25 +300,24 @@ static int match_both(struct sonde__matching *k)
     return rc;
 }
 
+/* Where rows were dropped it is not certain which belong together: no clock is set by them. */
+static int align(struct sonde__matching *k)
+{
+    k->aligns = true;
+    const int rc = k->lost ? 0 : match_both(k);
+    k->aligns = false;
+    k->messages = k->alone = 0;
+    return rc || sonde__collective_bounds(k->m, k->clocks) || sonde__clocks_align(k->clocks) ? SONDE_ENOMEM : 0;
+}
+
 int sonde__matching_match(struct sonde__matching *k)
 {
-    const uint32_t host = k->all.count ? k->all.items[0].host : 0;
-    for (size_t i = 0; i < k->all.count && !k->aligns; i++)
-        k->aligns = k->all.items[i].host != host;
-    if (k->aligns) {
-        const int rc = match_both(k);
-        k->aligns = false;
-        k->messages = k->alone = 0;
-        if (rc || sonde__clocks_align(&k->clocks))
-            return SONDE_ENOMEM;
-    }
-    return match_both(k);
+    const int rc = k->clocks->names.count > 1 ? align(k) : 0;
+    return rc ? rc : match_both(k);
 }
 
 void sonde__matching_fini(struct sonde__matching *k)
 {
     sonde_vector_fini(&k->all);
     sonde_map_fini(&k->looks);
-    sonde_intern_fini(&k->hosts);
-    sonde__clocks_fini(&k->clocks);
 }

@@ -17,17 +17,18 @@ struct sonde__matched {
     uint64_t enter_ns, leave_ns, posted_ns, bytes;
     uint32_t process, lane, node; /* node: of the profile's tree */
     uint32_t rank, peer;          /* peer UINT32_MAX: none */
-    uint32_t comm, tag, host;     /* interned */
+    uint32_t comm, tag, host;     /* comm, host: interned */
     uint32_t kind;
     uint32_t for_rank, for_host;  /* for whom it waited, and where that is: */
     uint64_t wait_ns;
     enum sonde_message_wait wait;
 };
 
-struct sonde__matching {          /* ready when zeroed but for m, profile, comms and what is called */
+struct sonde__matching {          /* ready when zeroed but for m, profile, comms, clocks and what is called */
     const struct sonde_measurement *m;
     const struct sonde_profile *profile;
     struct sonde_intern *comms;
+    struct sonde__clocks *clocks; /* aligned by what is matched here, and by NCCL's collectives */
     /* Called for what belongs together, on one host or on several whose clocks agree; waits are known then. A message; `look`: the call that looked for it before it was received, or NULL. */
     int (*pair)(void *user, struct sonde__matched *sent, struct sonde__matched *received, struct sonde__matched *look);
     /* What several ranks did together; `root`: one of them, or NULL. */
@@ -35,8 +36,7 @@ struct sonde__matching {          /* ready when zeroed but for m, profile, comms
     void *user;                   /* either may be NULL */
     SONDE_VECTOR(struct sonde__matched) all;
     uint64_t messages, apart, alone, lost, mixed; /* as in struct sonde_messages */
-    struct sonde_intern hosts;
-    struct sonde__clocks clocks;
+    uint32_t hosts;               /* of ranks */
     bool aligns;                  /* only the clocks are wanted, now */
     struct sonde_map looks;       /* process and entry of calls that looked for a message -> index + 1 */
     uint32_t process, rank, host; /* whose rows are read */

@@ -165,7 +165,7 @@ static int find_cause(struct making *k, struct sonde__matched **waiting, size_t 
     struct sonde__late_span *spans = NULL;
     size_t span_count = 0;
     struct chosen chosen = {.kind = place->kind, .node = place->node, .rank = UINT32_MAX, .for_rank = place->for_rank};
-    int rc = spans_of(&k->matching.clocks, waiting, count, &chosen, &spans, &span_count);
+    int rc = spans_of(k->matching.clocks, waiting, count, &chosen, &spans, &span_count);
     for (int link = 0; link < CHAIN_MAX && !rc && span_count; link++) {
         struct sonde_message_doing doing = {.rank = chosen.for_rank};
         uint32_t next = UINT32_MAX;
@@ -180,7 +180,7 @@ static int find_cause(struct making *k, struct sonde__matched **waiting, size_t 
         if (!itself)
             break;
         chosen = (struct chosen){.node = UINT32_MAX, .rank = doing.rank, .for_rank = next};
-        rc = rc ? rc : spans_of(&k->matching.clocks, waiting, count, &chosen, &spans, &span_count);
+        rc = rc ? rc : spans_of(k->matching.clocks, waiting, count, &chosen, &spans, &span_count);
     }
     free(spans);
     return rc;
@@ -322,7 +322,8 @@ static int sum_pairs(struct making *k)
 
 int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_messages *out)
 {
-    struct making k = {.matching = {.m = m, .profile = profile, .comms = &out->comms}, .out = out};
+    struct sonde__clocks clocks = {0};
+    struct making k = {.matching = {.m = m, .profile = profile, .comms = &out->comms, .clocks = &clocks}, .out = out};
     int rc = sonde__matching_read(&k.matching);
     rc = rc ? rc : sonde__matching_match(&k.matching);
     rc = rc ? rc : sum_pairs(&k);
@@ -332,9 +333,10 @@ int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde
     out->alone = k.matching.alone;
     out->lost = k.matching.lost;
     out->mixed = k.matching.mixed;
-    out->hosts = k.matching.hosts.count;
-    out->clock_bound_ns = sonde__clocks_bound(&k.matching.clocks);
+    out->hosts = k.matching.hosts;
+    out->clock_bound_ns = sonde__clocks_bound(&clocks);
     sonde__matching_fini(&k.matching);
+    sonde__clocks_fini(&clocks);
     sonde_map_fini(&k.collectives);
     sonde_intern_fini(&k.functions);
     return rc;

@@ -83,7 +83,8 @@ int sonde_message_partners_find(const struct sonde_measurement *m, const struct 
 {
     struct search search = {.out = out, .process = process, .lane = lane};
     struct sonde_intern comms = {0};
-    struct sonde__matching k = {.m = m, .profile = profile, .comms = &comms, .pair = add_pair, .together = add_all, .user = &search};
+    struct sonde__clocks clocks = {0};
+    struct sonde__matching k = {.m = m, .profile = profile, .comms = &comms, .clocks = &clocks, .pair = add_pair, .together = add_all, .user = &search};
     int rc = sonde__matching_read(&k);
     if (!rc && find_call(&search, &k, at_ns))
         rc = sonde__matching_match(&k);
@@ -91,6 +92,7 @@ int sonde_message_partners_find(const struct sonde_measurement *m, const struct 
         qsort(out->items.items, out->items.count, sizeof *out->items.items, by_rank);
     sonde__matching_fini(&k);
     sonde_intern_fini(&comms);
+    sonde__clocks_fini(&clocks);
     return rc;
 }
 

@@ -636,9 +636,14 @@ static int describe(const struct sonde__cp_run *run, struct sonde_path *path)
 {
     uint64_t end_ns = 0;
     int rc = 0;
+    path->apart = run->apart;
+    for (uint32_t i = 1; i < run->count; i++)
+        if (run->needs.hosts.items[run->list[i].book.process] != run->needs.hosts.items[run->list[0].book.process])
+            path->clock_bound_ns = sonde__clocks_bound(&run->needs.clocks);
     for (uint32_t i = 0; i < run->count && !rc; i++) {
         const struct sonde__cp_graph *g = &run->list[i].g;
         const struct sonde_live_header *h = &g->process->header;
+        const uint64_t stop_ns = run->count > 1 ? sonde_needs_time(&run->needs, run->list[i].book.process, h->stop_ns) : h->stop_ns;
         path->operations += g->op_count;
         path->calls += g->call_count;
         path->no_times += g->no_times;
@@ -648,7 +653,7 @@ static int describe(const struct sonde__cp_run *run, struct sonde_path *path)
             path->dropped |= h->ledger.dropped[cause] > 0;
         if (g->end >= end_ns) {
             end_ns = g->end;
-            path->tail_ns = h->stop_ns > end_ns ? h->stop_ns - end_ns : 0;
+            path->tail_ns = stop_ns > end_ns ? stop_ns - end_ns : 0;
         }
         if (run->count > 1)
             rc = sonde_vector_push(&path->stays, (struct sonde_path_stay){.process = run->list[i].book.process});
@@ -703,6 +708,8 @@ static int open_process(const struct sonde_measurement *m, const struct sonde_pr
     p->book = (struct sonde__cp_book){.profile = profile, .g = &p->g, .process = process, .out = &run->out};
     int rc = sonde_recorded_compute(m, &m->processes[process], &p->recorded);
     rc = rc ? rc : sonde__cp_load(&m->processes[process], &p->recorded, max_rows, progress, &p->g);
+    if (!rc && run->needs.hosts.count)
+        sonde__cp_move(p, &run->needs);
     return rc ? rc : sonde__cp_make_pools(&p->book);
 }
 
@@ -745,6 +752,11 @@ static int compute_job(const struct sonde_measurement *m, const struct sonde_pro
     out->has_job = !rc && run.count > 1;
     if (out->has_job)
         rc = compute(&run, options);
+    for (size_t i = 0; i < out->job.segments.count; i++) {
+        struct sonde_path_segment *step = &out->job.segments.items[i];
+        step->start_ns = sonde_needs_own_time(&run.needs, step->process, step->start_ns);
+        step->end_ns = sonde_needs_own_time(&run.needs, step->process, step->end_ns);
+    }
     sonde__cp_close(&run);
     return rc;
 }

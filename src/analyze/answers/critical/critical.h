@@ -74,8 +74,8 @@ struct sonde_path_place {   /* one calling context (operation's leaf; host code:
     double error_ns;        /* standard error of ns, where that rests on samples */
 };
 
-struct sonde_path_segment { /* one step, latest first; two that follow touch */
-    uint64_t start_ns, end_ns;
+struct sonde_path_segment { /* one step, latest first; two that follow touch, as far as the clocks of their hosts do */
+    uint64_t start_ns, end_ns; /* on the axis of its process */
     uint32_t lane;          /* thread or queue; 0 none */
     uint32_t node;          /* tree node; 0 unknown; host code that is pooled: what the stacks around it share */
     uint32_t category;
@@ -90,7 +90,7 @@ struct sonde_path_stay {    /* how much of a job's path lies in a process */
 
 struct sonde_path {
     uint32_t process;          /* of a job: the one in which the path begins */
-    uint64_t begin_ns, end_ns; /* process's start (or the beginning of what was looked at) to its last event */
+    uint64_t begin_ns, end_ns; /* process's start (or the beginning of what was looked at) to its last event; of a job on several hosts: by the clock of one */
     uint64_t tail_ns;          /* from the last event to the end of the process: not on the path */
     uint64_t operations, calls;  /* looked at */
     uint64_t no_times;           /* operations left out: without usable times */
@@ -99,6 +99,8 @@ struct sonde_path {
     uint64_t wakes_inferred;     /* steps from a thread that slept to the one taken to have woken it */
     uint64_t callbacks_inferred; /* steps from a callback to the operation whose end is taken to have caused it */
     uint64_t messages;           /* steps from a call of MPI to the process for which it waited */
+    uint64_t clock_bound_ns;     /* of a job on several hosts: their clocks are aligned to within that */
+    uint32_t apart;              /* of a job: ranks left out, since their hosts' clocks cannot be aligned with the others' */
     uint64_t lost;               /* steps to nowhere */
     bool limited;                /* only the last part of the run was looked at: too many rows */
     bool dropped;                /* rows of the trace were dropped while recording */

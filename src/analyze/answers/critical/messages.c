@@ -269,6 +269,8 @@ int sonde__cp_open_job(const struct sonde_measurement *m, const struct sonde_pro
     uint32_t *number = malloc((m->process_count + 1) * sizeof *number), *list = malloc((m->process_count + 1) * sizeof *list);
     int rc = number && list ? sonde_needs_find(m, profile, &run->needs) : SONDE_ENOMEM;
     const uint32_t count = rc ? 0 : number_processes(&run->needs, m->process_count, number, list);
+    for (uint32_t i = 0; i < m->process_count && !rc; i++)
+        run->apart += m->processes[i].header.rank && !sonde_needs_reach(&run->needs, i);
     if (count > 1)
         rc = sonde__cp_open(m, profile, list, count, max_rows, progress, run);
     if (count > 1 && !rc)

@@ -1,0 +1,19 @@
+/* collectives.h - which kernels of NCCL needed which: no rank's kernel ends before those of all ranks have begun.
+ *
+ * The k-th collective that a rank asked of a communicator is the k-th of the others, since NCCL wants all ranks to call in the same order
+ * (NCCL's manual, "Using multiple NCCL communicators concurrently", and its "Group calls"); the k-th that one sends another is the k-th that this one
+ * receives of it.
+ */
+#ifndef SONDE_ANALYZE_JOB_COLLECTIVES_H
+#define SONDE_ANALYZE_JOB_COLLECTIVES_H
+
+#include "needs.h"
+
+/* What that says of the clocks of hosts (to be aligned then). Of a communicator, or two ranks that send each other, only where all kernels of all
+ * of them are there: else the k-th of one may be another of the next. 0, SONDE_ENOMEM, or an error of reading. */
+int sonde__collective_bounds(const struct sonde_measurement *m, struct sonde__clocks *clocks);
+/* What is taken to belong together was so by the times, too: no kernel ended before those that it needed had begun. Where ranks were not recorded from
+ * the same call on, that is mostly not so, and nothing is said of these. The same errors. */
+int sonde__collective_needs(const struct sonde_measurement *m, struct sonde_needs *out);
+
+#endif
