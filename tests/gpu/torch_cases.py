@@ -240,6 +240,14 @@ def check_nccl_late(m):
     yield "NCCL: and of its own kernels what nobody waited in", reduced < 0.2 * all_of, f"{reduced} of {all_of} ns"
 
 
+def check_nccl_hosts(m):
+    """The same, of two hosts whose clocks are 5,000 s apart and aligned by the collectives alone."""
+    yield from check_nccl_late(m)
+    path = m.view("critical")[0]
+    yield equal("NCCL: two hosts", m.view("ranks")["hosts"], 2)
+    yield "NCCL: whose clocks are aligned", 0 < path["clock_bound_ns"] < nccl.LATE_S * 1e9 / 20 and path["left_out"] == 0, f"{path['clock_bound_ns']} ns, {path['left_out']} left out"
+
+
 def check_mpi_wait(m):
     """Rank 1 waits for a kernel of rank 0's."""
     said, steps, side = m.view("messages"), 8, 8192
@@ -307,10 +315,10 @@ class TorchCase:
     """`mode`: of torch_step.py, compared with Kineto. Else `script` with its own checks. `options`: of `sonde record`."""
 
     def __init__(self, name, mode=None, script=None, checks=(), gpus=1, launcher=(), inside=False, module="torch",
-                 env=None, options=()):
+                 env=None, options=(), hosts=False):
         self.name, self.mode, self.script, self.checks, self.gpus = name, mode, script, checks, gpus
         self.launcher, self.inside, self.module, self.env = list(launcher), inside, module, env or {}
-        self.options = options
+        self.options, self.hosts = options, hosts
 
     def command(self, python):
         script = SCRIPT if self.mode else os.path.join(HERE, self.script)
@@ -324,6 +332,8 @@ class TorchCase:
         """Yields checks; raises Broken or Skipped."""
         folder = runner.folder(self.name)
         command, env = self.command(python), self.environment(folder)
+        if self.hosts and subprocess.run(["unshare", "--uts", "--time", "--monotonic", "5000", "--fork", "true"], check=False, stderr=subprocess.DEVNULL).returncode:
+            raise Skipped("this machine lets nobody have a clock of their own (unshare --time)")
         if self.launcher and not shutil.which(self.launcher[0]):
             raise Skipped(f"{self.launcher[0]} is not installed")
         if self.module != "torch" and subprocess.run([python, "-c", f"import {self.module}"], check=False,
@@ -369,6 +379,7 @@ CASES = [
     TorchCase("torch-nccl-bytes", script="torch_nccl.py", checks=[check_nccl_bytes], gpus=2, env={"SONDE_TEST_NCCL": "bytes"}, options=["--comm"]),
     TorchCase("torch-nccl-graph", script="torch_nccl.py", checks=[check_nccl_graph], gpus=2, env={"SONDE_TEST_NCCL": "graph"}),
     TorchCase("torch-nccl-late", script="torch_nccl.py", checks=[check_nccl_late], gpus=2, env={"SONDE_TEST_NCCL": "late"}),
+    TorchCase("torch-nccl-hosts", script="torch_nccl.py", checks=[check_nccl_hosts], gpus=2, hosts=True, env={"SONDE_TEST_NCCL": "late", "SONDE_TEST_HOSTS": "1"}),
     TorchCase("torch-mpi-wait", script="mpi_wait.py", checks=[check_mpi_wait], module="mpi4py",
               launcher=["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"]),
     TorchCase("torch-mpi", script="mpi_rank.py", checks=[check_mpi], module="mpi4py",

@@ -2,6 +2,7 @@
 
 With SONDE_TEST_NCCL=graph: one all-reduce, captured and replayed. With SONDE_TEST_NCCL=bytes: each collective, large, so that NVLink's counters have little else.
 With SONDE_TEST_NCCL=late: all-reduces for which by turns rank 1 is late, since it computes on the host, and rank 0, since its device does.
+With SONDE_TEST_HOSTS=1 rank 1 runs on another host, as far as it can see (tests/mpi/host.sh), so that NCCL's data goes through sockets.
 """
 import os
 import socket
@@ -77,6 +78,7 @@ def large(torch, dist, me):
     assert few.eq(2).all().item()
 
 
+HOST = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "mpi", "host.sh")
 LATE, LATE_S, SIDE = 6, 0.02, 8192
 
 
@@ -126,8 +128,9 @@ def start(script):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    ranks = [subprocess.Popen([sys.executable, os.path.abspath(script)],
-                              env=dict(os.environ, RANK=str(i), LOCAL_RANK=str(i), WORLD_SIZE="2",
+    hosts = os.environ.get("SONDE_TEST_HOSTS") == "1"
+    ranks = [subprocess.Popen((["sh", HOST] if hosts else []) + [sys.executable, os.path.abspath(script)],
+                              env=dict(os.environ, **({"NCCL_SOCKET_IFNAME": "lo", "GLOO_SOCKET_IFNAME": "lo"} if hosts else {}), RANK=str(i), LOCAL_RANK=str(i), WORLD_SIZE="2",
                                        MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)))
              for i in range(2)]
     statuses = [p.wait() for p in ranks]
