@@ -8,6 +8,9 @@
  * The event costs its thread 3 to 8 µs more each time it leaves the processor and gets it back
  * (docs/performance.md). Threads that hand over to each other wait for all of these, so what is bounded is
  * their sum, for each processor that the process uses; the threads that do it most go without.
+ *
+ * The kernel's times are by the clock of the machine, also in a time namespace (time_namespaces(7)), whose own is so much ahead as
+ * /proc/self/timens_offsets says of CLOCK_MONOTONIC.
  */
 #include "target.h"
 
@@ -35,6 +38,30 @@ static struct {
     bool lacking;        /* a thread went without, which may have ended since */
 } budget;
 
+static uint64_t ahead_ns; /* the process's clock, of the machine's; modulo 2^64 */
+
+/* What is told of a namespace is told of that of children: the process's own, unless it has made them another. */
+static bool is_own_namespace(void)
+{
+    char own[64] = "", children[64] = "";
+    const bool read = readlink("/proc/self/ns/time", own, sizeof own - 1) > 0 && readlink("/proc/self/ns/time_for_children", children, sizeof children - 1) > 0;
+    const char *a = strchr(own, '['), *b = strchr(children, '['); /* "time:[4026531834]" */
+    return read && a && b && strcmp(a, b) == 0;
+}
+
+static uint64_t find_ahead(void)
+{
+    static const char name[] = "monotonic";
+    char text[256];
+    sonde__files_read("/proc/self/timens_offsets", text, sizeof text);
+    const char *line = strstr(text, name);
+    char *next;
+    if (!line || !is_own_namespace())
+        return 0;
+    const long long seconds = strtoll(line + strlen(name), &next, 10), ns = strtoll(next, NULL, 10);
+    return (uint64_t)seconds * SECOND_NS + (uint64_t)ns;
+}
+
 static uint64_t process_cpu_ns(void)
 {
     struct timespec t;
@@ -48,6 +75,7 @@ void sonde__ring_begin(void)
     sonde__files_read("/proc/sys/kernel/perf_event_mlock_kb", text, sizeof text);
     uint64_t pages = strtoull(text, NULL, 10) * 1024 / PAGE / 2 * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     budget.pages_left = pages < PAGES_MAX ? (uint32_t)pages : PAGES_MAX;
+    ahead_ns = find_ahead();
     budget.records = 0;
     budget.lacking = false;
     budget.since_ns = sonde_now_ns();
@@ -130,7 +158,7 @@ static void take(struct sonde_target *x, const struct record *record)
 {
     struct sonde_ring *r = &x->ring;
     const uint32_t words = (record->header.size - sizeof record->header) / 8;
-    const uint64_t time_ns = words ? record->word[words - 1] : 0;
+    const uint64_t time_ns = words ? record->word[words - 1] + ahead_ns : 0;
     if (record->header.type == PERF_RECORD_LOST) {
         r->out_ns = 0;
         sonde__trace_lost(0, SONDE_TABLE_SWITCH, SONDE_DROP_CHANNEL_FULL, record->word[1] / 2 + 1);
