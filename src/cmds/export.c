@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/job/axis.h"
 #include "base/number.h"
 #include "export/export.h"
 #include "format/folder.h"
@@ -110,7 +111,7 @@ static int run(const void *options, int argc, char **argv)
     if (!argc)
         sonde_say("%s is the newest measurement here", from);
     char *path = o->output ? strdup(o->output) : default_output(from, sonde_export_formats[o->to]->extension);
-    int code = path ? sonde_measurement_open(from, &m, &diag)
+    int code = path ? sonde_measurement_open_job(from, &m, &diag)
                     : sonde_diag_set(&diag, SONDE_ENOMEM, from, "cannot export");
     if (!code) {
         sonde_say_manifest(m);

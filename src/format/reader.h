@@ -98,6 +98,9 @@ struct sonde_measurement {
     uint32_t process_count; /* sorted by start_ns, then name */
     uint64_t disk_bytes;
     uint32_t damaged_chunks;
+    /* Of several hosts (analyze/job/axis.h): */
+    uint64_t axis_bound_ns;           /* the wall_offset_ns of their processes make one axis, to within that; 0: nothing aligns them */
+    uint32_t axis_apart;              /* hosts but for the first that nothing aligns with the others */
     void *private_data;
 };
 

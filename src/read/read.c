@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/job/axis.h"
 #include "analyze/model/recorded.h"
 #include "analyze/trace/trace.h"
 #include "arrow.h"
@@ -82,7 +83,7 @@ static int open_on_stack(void *user)
 {
     struct sonde_read *m = ((void **)user)[0];
     struct sonde_diag *diag = ((void **)user)[1];
-    int rc = sonde_measurement_open(m->path, &m->query.m, diag);
+    int rc = sonde_measurement_open_job(m->path, &m->query.m, diag);
     if (!rc && (find_origins(m) || number_rows(m)))
         rc = sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot open");
     return rc;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/job/axis.h"
 #include "comparison.h"
 #include "request.h"
 #include "views/diff.h"
@@ -33,7 +34,7 @@ static int check_operations(const struct sonde_query *q, struct sonde_diag *diag
 static int open_one(const char *path, struct sonde_query *q, struct sonde_diag *diag)
 {
     q->path = strdup(path);
-    int rc = q->path ? sonde_measurement_open(path, &q->m, diag) : sonde_diag_set(diag, SONDE_ENOMEM, path, "cannot open");
+    int rc = q->path ? sonde_measurement_open_job(path, &q->m, diag) : sonde_diag_set(diag, SONDE_ENOMEM, path, "cannot open");
     rc = rc ? rc : sonde_query_prepare(q, diag);
     return rc ? rc : check_operations(q, diag);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/answers/critical/critical.h"
+#include "analyze/job/axis.h"
 #include "base/nearest.h"
 #include "comparison.h"
 #include "problem.h"
@@ -31,7 +32,7 @@ int sonde_session_open(const char *path, struct sonde_session **out, struct sond
     session->query.path = session->path;
     int rc = session->path && !session->word.failed ? 0 : sonde_diag_set(diag, SONDE_ENOMEM, path, "cannot open");
     if (!rc)
-        rc = sonde_measurement_open(path, &session->query.m, diag);
+        rc = sonde_measurement_open_job(path, &session->query.m, diag);
     if (!rc)
         rc = sonde_query_prepare(&session->query, diag);
     if (!rc && (sonde_timeline_create(session->query.m, session->query.profile, 0, &session->timeline) ||

@@ -17,7 +17,7 @@ static const struct sonde_view_column rank_columns[] = {
     {"rank", NULL, SONDE_CELL_ID, 0, 0, "number that its launcher gave it"},
     {"process", NULL, SONDE_CELL_TEXT, 0, 0, "its first process"},
     {"processes", "processes", SONDE_CELL_COUNT, 0, 5, "processes of that number: a process and its children"},
-    {"begin_ns", "begin", SONDE_CELL_TIME, 0, 4, "start of its recording, since that of the first rank, by the hosts' clocks"},
+    {"begin_ns", "begin", SONDE_CELL_TIME, 0, 4, "start of its recording, since that of the first rank"},
 #define X(id, name, title, kind) {name, title, SONDE_CELL_##kind, 0, SONDE_RANK_##id == SONDE_RANK_KERNELS || SONDE_RANK_##id == SONDE_RANK_API ? 3 : 0, meaning_##id},
 #define meaning_WALL       "time from the start of recording to the end; of several processes the longest"
 #define meaning_BUSY       "time in which its devices ran at least one of its operations, added up over devices and processes"
@@ -93,6 +93,8 @@ static const struct sonde_view_columns group_list = SONDE_VIEW_COLUMNS("groups",
 static const struct sonde_view_column columns[] = {
     {"size", NULL, SONDE_CELL_COUNT, 0, 0, "ranks of the job, as its launcher said; null: unknown"},
     {"hosts", NULL, SONDE_CELL_COUNT, 0, 0, "hosts they ran on"},
+    {"clock_bound_ns", NULL, SONDE_CELL_TIME, 0, 0, "of several hosts: all times are by one clock, to within that, by what ranks waited for each other; 0: there is one, or nothing aligns them"},
+    {"hosts_apart", NULL, SONDE_CELL_COUNT, 0, 0, "hosts whose clocks nothing aligns with the others'"},
     {"missing", NULL, SONDE_CELL_LIST, 0, 0, "ranks of which nothing was recorded", .of = &member_list},
     {"twice", NULL, SONDE_CELL_LIST, 0, 0, "ranks that processes of several hosts say they are", .of = &member_list},
     {"ranks", NULL, SONDE_CELL_LIST, 0, 0, "each rank", .of = &rank_list},
@@ -272,7 +274,20 @@ static void say_straggler(const struct sonde_query *q, const struct sonde_job *j
     sonde_text_fini(&cause);
 }
 
-static void say_faults(const struct sonde_job *job, struct sonde_view_data *out)
+static void say_clocks(const struct sonde_measurement *m, uint32_t hosts, struct sonde_view_data *out)
+{
+    char number[SONDE_NUMBER_MAX];
+    if (!m->axis_bound_ns) {
+        sonde_view_say(out, false, "begin: by the clocks of %u hosts, which nothing aligns", hosts);
+        return;
+    }
+    sonde_view_say(out, false, "begin: by the clocks of %u hosts, aligned to within %s by what ranks waited for each other", hosts,
+                   sonde_number_time(number, (double)m->axis_bound_ns));
+    if (m->axis_apart)
+        sonde_view_say(out, false, "begin: nothing aligns the clocks of %u host%s with the others'", m->axis_apart, m->axis_apart == 1 ? "" : "s");
+}
+
+static void say_faults(const struct sonde_query *q, const struct sonde_job *job, struct sonde_view_data *out)
 {
     struct sonde_text text = {0};
     uint32_t from = 0, to = 0;
@@ -295,7 +310,7 @@ static void say_faults(const struct sonde_job *job, struct sonde_view_data *out)
     if (job->programs > 1)
         sonde_view_say(out, false, "the ranks ran %u different programs", job->programs);
     if (job->hosts > 1)
-        sonde_view_say(out, false, "begin: by the clocks of %u hosts, which were not aligned", job->hosts);
+        say_clocks(q->m, job->hosts, out);
 }
 
 /* ---- the view -------------------------------------------------------------------------------------------- */
@@ -306,6 +321,8 @@ static void fill(const struct sonde_query *q, const struct sonde_job *job, struc
     const size_t rank_count = sonde_query_rows(q, job->ranks.count), context_count = sonde_query_rows(q, job->contexts.count);
     sonde_cell_int(t, job->size > 0, job->size);
     sonde_cell_int(t, true, job->hosts);
+    sonde_cell_int(t, true, q->m->axis_bound_ns);
+    sonde_cell_int(t, true, q->m->axis_apart);
     struct sonde_view_table *missing = sonde_cell_list(t), *twice = sonde_cell_list(t), *of_ranks = sonde_cell_list(t), *of_metrics = sonde_cell_list(t),
                             *of_stragglers = sonde_cell_list(t), *of_contexts = sonde_cell_list(t), *of_groups = sonde_cell_list(t);
     for (size_t i = 0; i < job->missing.count; i++)
@@ -332,7 +349,7 @@ static void fill(const struct sonde_query *q, const struct sonde_job *job, struc
     }
     if (job->stragglers.count)
         say_straggler(q, job, out);
-    say_faults(job, out);
+    say_faults(q, job, out);
     sonde_view_show(out, of_ranks, job->stragglers.count || job->missing.count);
     sonde_view_show(out, of_metrics, true);
     if (job->stragglers.count)

@@ -102,9 +102,15 @@ class Test:
         require(sum(waits) == row["wait_ns"], f"{sum(waits)} of the rows, {row['wait_ns']} of the view")
         require(statistics.median(apart) < LATE_NS / 10, f"late by {said.late}, found {waits}")
 
+    def exported(self):
+        return json.loads(self.recorded(self.options.sonde, "export", self.out, "--to", "json", "-o", "-").stdout)
+
     def messages(self):
-        done = self.recorded(self.options.sonde, "export", self.out, "--to", "json", "-o", "-")
-        return json.loads(done.stdout)["messages"]
+        return self.exported()["messages"]
+
+    def offsets(self):
+        """Of processes: (name, by how much their wall clock is ahead of their own)."""
+        return [(process["name"], process["wall_offset_ns"]) for process in self.exported()["processes"] if process["rank"] is not None]
 
     # ---- cases ----
 
@@ -179,6 +185,10 @@ class Test:
         require(abs(sum(waits) - row["wait_ns"]) <= LATE * (bound + 10), f"{sum(waits)} ns by one clock, {row['wait_ns']} by two, to within {bound} each")
         self.compare_path()
         require(self.view("critical")[0]["clock_bound_ns"] == bound, "the path has other clocks")
+        ranks, offsets = self.view("ranks"), {name.rsplit("-", 2)[0]: offset for name, offset in self.offsets()}
+        require((ranks["hosts_apart"], len(offsets)) == (0, 2) and bound <= ranks["clock_bound_ns"] < LATE_NS / 10, f"{ranks['clock_bound_ns']} ns, {offsets}")
+        off = abs(max(offsets.values()) - min(offsets.values()) - apart)
+        require(off <= ranks["clock_bound_ns"], f"the axis is off by {off} ns, and says {ranks['clock_bound_ns']}")
 
     def tool(self):
         """Another tool of the profiling interface works beside us, and what it hands on to the library by that is told of once."""

@@ -243,7 +243,7 @@ class Training:
             by = clocks[number % len(clocks)] if clocks else lambda ns: ns
             rank = Rank(number, self.size, host=host_of(number, clocks))
             p, code = rank.process, rank.function("work")
-            p.start_ns = by(START)
+            p.start_ns = p.stop_ns = by(START)
             device = p.device("GPU")
             queue, comm = p.queue(device), p.lane(2, device=device, name=f"NCCL pg 0x1 rank {number} of {self.size}")
             for i, (of, api, call, kernel, name) in enumerate(self.calls):
@@ -359,6 +359,10 @@ class JobPath(Case):
             self.assertTrue(0 < bound < bound_most, bound)
             self.assertLessEqual(abs(said["length_ns"] - (end - START)), 2 * bound)
             self.assertEqual((said["lost"], said["left_out"], sum(row["ns"] for row in said["stays"])), (0, 0, said["length_ns"]))
+            axis = self.json(out, "ranks")
+            self.assertEqual((axis["hosts"], axis["hosts_apart"]), (3, 0))
+            self.assertLessEqual(max(row["begin_ns"] for row in axis["ranks"]), axis["clock_bound_ns"], "all began at the same time")
+            self.assertLess(axis["clock_bound_ns"], 2 * bound + 2e-4 * (end - START))
             ranks = collections.Counter()
             for (rank, _), ns in spent.items():
                 ranks[rank] += ns

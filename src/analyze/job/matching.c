@@ -26,7 +26,7 @@ static int take(void *user, uint32_t lane, const void *batch)
         .bytes = row->bytes,
         .process = k->process,
         .lane = lane,
-        .node = sonde_profile_locate(k->profile, k->process, row->node),
+        .node = k->profile ? sonde_profile_locate(k->profile, k->process, row->node) : 0,
         .rank = k->rank,
         .peer = row->peer - 1,
         .comm = sonde_intern_text(k->comms, sonde_process_string(p, row->comm)),
@@ -279,7 +279,7 @@ static int match_collectives(struct sonde__matching *k, struct sonde__matched **
 int sonde__matching_read(struct sonde__matching *k)
 {
     const int rc = read_all(k);
-    return rc ? rc : keep_looks(k);
+    return rc || !k->profile ? rc : keep_looks(k);
 }
 
 static int match_both(struct sonde__matching *k)
@@ -301,18 +301,19 @@ static int match_both(struct sonde__matching *k)
 }
 
 /* Where rows were dropped it is not certain which belong together: no clock is set by them. */
-static int align(struct sonde__matching *k)
+int sonde__matching_align(struct sonde__matching *k)
 {
     k->aligns = true;
-    const int rc = k->lost ? 0 : match_both(k);
+    int rc = k->lost ? 0 : match_both(k);
     k->aligns = false;
     k->messages = k->alone = 0;
-    return rc || sonde__collective_bounds(k->m, k->clocks) || sonde__clocks_align(k->clocks) ? SONDE_ENOMEM : 0;
+    rc = rc ? rc : sonde__collective_bounds(k->m, k->clocks);
+    return rc ? rc : sonde__clocks_align(k->clocks);
 }
 
 int sonde__matching_match(struct sonde__matching *k)
 {
-    const int rc = k->clocks->names.count > 1 ? align(k) : 0;
+    const int rc = k->clocks->names.count > 1 ? sonde__matching_align(k) : 0;
     return rc ? rc : match_both(k);
 }
 

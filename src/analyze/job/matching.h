@@ -45,6 +45,8 @@ struct sonde__matching {          /* ready when zeroed but for m, profile, comms
 /* Read all rows into `all`; then match them. 0, SONDE_ENOMEM, or what was called returned (non-zero stops). */
 int sonde__matching_read(struct sonde__matching *k);
 int sonde__matching_match(struct sonde__matching *k);
+/* Only align the clocks, of several hosts: instead of matching. `profile` may be NULL. 0, SONDE_ENOMEM, or an error of reading. */
+int sonde__matching_align(struct sonde__matching *k);
 void sonde__matching_fini(struct sonde__matching *k);
 
 static inline bool sonde__matched_is_sent(const struct sonde__matched *one)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/job/axis.h"
 #include "cmds/command.h"
 #include "cmds/report/report.h"
 #include "markdown.h"
@@ -35,7 +36,7 @@ struct sides { /* the measurements of the command line, those before first */
 static int open_one(struct sonde_query *q, struct sonde_diag *diag)
 {
     struct sonde_text word = {0};
-    int rc = sonde_measurement_open(q->path, &q->m, diag);
+    int rc = sonde_measurement_open_job(q->path, &q->m, diag);
     if (!rc)
         sonde_say_manifest(q->m);
     rc = rc ? rc : sonde_query_prepare(q, diag);

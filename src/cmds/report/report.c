@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/job/axis.h"
 #include "analyze/trace/trace.h"
 #include "cmds/command.h"
 #include "views/empty.h"
@@ -70,7 +71,7 @@ static int print(const struct sonde_view *view, const struct report *r, struct s
 static int load(struct report *r, struct sonde_diag *diag)
 {
     struct sonde_progress *progress = sonde_progress_begin("reading", false);
-    int rc = sonde_measurement_open(r->q.path, &r->q.m, diag);
+    int rc = sonde_measurement_open_job(r->q.path, &r->q.m, diag);
     if (!rc)
         sonde_say_manifest(r->q.m);
     if (!rc)
