@@ -16,17 +16,19 @@
 #include "layout.h"
 #include "names.h"
 #include "otf2_archive.h"
+#include "otf2_messages.h"
 
 struct slice {
     uint64_t start_ns, end_ns, bytes, correlation;
     uint32_t region, node; /* node: in the tree; 0 unknown */
     uint32_t kind;         /* of an operation; SONDE_OP_NONE: none */
+    uint32_t first, messages; /* of a call of MPI: in the lane's */
 };
 
 struct row { /* a location that is being written */
     OTF2_EvtWriter *events;
     uint32_t location, depth;
-    uint32_t open[SONDE_LAYOUT_DEPTH]; /* regions */
+    struct { uint32_t region, first, messages; } open[SONDE_LAYOUT_DEPTH];
 };
 
 struct writer {
@@ -44,6 +46,8 @@ struct writer {
     struct row **rows; /* [SONDE_LAYOUT_ROWS], of the lane */
     SONDE_VECTOR(struct slice) aside; /* ranges and waits of a thread, by start */
     size_t next_aside;
+    struct otf_messages mpi;
+    SONDE_VECTOR(struct otf_message) messages; /* of the lane */
 };
 
 static const struct sonde_process *process_of(const struct writer *w)
@@ -74,14 +78,21 @@ static OTF2_RegionRole role_of(const struct sonde_cct_node *node)
     return OTF2_REGION_ROLE_FUNCTION;
 }
 
+static OTF2_Paradigm paradigm_of(const struct writer *w, const struct sonde_cct_node *node)
+{
+    if (node->kind == SONDE_FRAME_API && strncmp(node->name, "MPI_", 4) == 0)
+        return OTF2_PARADIGM_MPI;
+    if (node->kind == SONDE_FRAME_API || node->kind == SONDE_FRAME_OP)
+        return w->paradigm;
+    return node->kind == SONDE_FRAME_RANGE ? OTF2_PARADIGM_USER : OTF2_PARADIGM_COMPILER;
+}
+
 static uint32_t region_of(struct writer *w, uint32_t at)
 {
     const struct sonde_cct_node *node = &w->names.profile->nodes.items[at];
-    const bool runtime = node->kind == SONDE_FRAME_API || node->kind == SONDE_FRAME_OP;
     if (w->region_of[at] == OTF_NONE)
         w->region_of[at] = otf_region(&w->archive, at ? sonde_names_frame(&w->names, at, false) : "unknown", node->kind == SONDE_FRAME_RANGE ? "" : node->file,
-                                      node->line, role_of(node), runtime ? w->paradigm : node->kind == SONDE_FRAME_RANGE ? OTF2_PARADIGM_USER
-                                                                                                                         : OTF2_PARADIGM_COMPILER);
+                                      node->line, role_of(node), paradigm_of(w, node));
     return w->region_of[at];
 }
 
@@ -155,8 +166,13 @@ static void write_slice(void *user, uint32_t number, const void *item)
     if (!row || !row->events)
         return;
     enter(w, row, s);
+    for (uint32_t i = s->first; i < s->first + s->messages; i++)
+        otf_message_entered(&w->archive, row->events, &w->messages.items[i], s->start_ns + w->shift_ns);
     if (w->nests) {
-        row->open[row->depth++ % SONDE_LAYOUT_DEPTH] = s->region;
+        const size_t at = row->depth++ % SONDE_LAYOUT_DEPTH;
+        row->open[at].region = s->region;
+        row->open[at].first = s->first;
+        row->open[at].messages = s->messages;
         return;
     }
     if (sonde_op_kind_moves(s->kind)) {
@@ -171,8 +187,10 @@ static void end_slice(void *user, uint32_t number, uint64_t end_ns)
     struct writer *w = user;
     struct row *row = w->rows[number];
     if (row && row->events && row->depth && !must_stop(w)) {
-        row->depth--;
-        leave(w, row, end_ns, row->open[row->depth % SONDE_LAYOUT_DEPTH]);
+        const size_t at = --row->depth % SONDE_LAYOUT_DEPTH;
+        for (uint32_t i = row->open[at].first; i < row->open[at].first + row->open[at].messages; i++)
+            otf_message_leaves(&w->archive, row->events, &w->messages.items[i], end_ns + w->shift_ns);
+        leave(w, row, end_ns, row->open[at].region);
     }
 }
 
@@ -254,6 +272,30 @@ static int take_sleep(void *user, uint32_t lane, const void *row)
     return put_aside(w, &slice);
 }
 
+/* Of a call with several messages each is a row. */
+static int take_message(void *user, uint32_t lane, const void *stored)
+{
+    struct writer *w = user;
+    const struct sonde_row_message *row = stored;
+    struct slice *last = w->aside.count ? &w->aside.items[w->aside.count - 1] : NULL;
+    struct otf_message message;
+    (void)lane;
+    if (row->leave_ns < row->enter_ns)
+        return must_stop(w);
+    if (!last || last->start_ns != row->enter_ns || last->end_ns != row->leave_ns) {
+        const uint32_t at = sonde_names_locate(&w->names, w->process, row->node);
+        put_aside(w, &(struct slice){.start_ns = row->enter_ns, .end_ns = row->leave_ns, .region = region_of(w, at), .node = at, .first = (uint32_t)w->messages.count});
+        last = w->aside.count ? &w->aside.items[w->aside.count - 1] : NULL;
+    }
+    if (last && otf_message_of(&w->mpi, process_of(w), row, &message)) {
+        if (sonde_vector_push(&w->messages, message))
+            out_of_memory(w);
+        else
+            last->messages++;
+    }
+    return must_stop(w);
+}
+
 static void lay_until(struct writer *w, uint64_t until_ns)
 {
     for (; w->next_aside < w->aside.count && w->aside.items[w->next_aside].start_ns <= until_ns; w->next_aside++) {
@@ -278,7 +320,8 @@ static int take_call(void *user, uint32_t lane, const void *row)
 static void write_thread(struct writer *w, uint32_t lane)
 {
     w->lane = lane;
-    w->aside.count = w->next_aside = 0;
+    w->aside.count = w->next_aside = w->messages.count = 0;
+    take_rows(w, SONDE_TABLE_MESSAGE, lane, take_message);
     take_rows(w, SONDE_TABLE_RANGE, lane, take_range);
     take_rows(w, SONDE_TABLE_SLEEP, lane, take_sleep);
     if (w->aside.count)
@@ -371,6 +414,8 @@ static void write_threads(struct writer *w)
         first = first == OTF_NONE ? w->host : first;
         write_thread(w, lane);
     }
+    if (p->header.rank && first != OTF_NONE && sonde_trace_extent(p, SONDE_READ_MESSAGES).rows && otf_messages_place(&w->mpi, p->header.rank - 1, first))
+        out_of_memory(w);
     w->host = first == OTF_NONE ? otf_location(&w->archive, "Host", OTF2_LOCATION_TYPE_CPU_THREAD, w->group) : first;
 }
 
@@ -459,6 +504,7 @@ static void define(struct writer *w)
     otf_check(&w->archive, OTF2_GlobalDefWriter_WriteAttribute(w->archive.definitions, OTF_ATTRIBUTE_CONTEXT, strings[7], strings[8], OTF2_TYPE_CALLING_CONTEXT));
     define_metrics(w, strings);
     define_window(w, strings[9]);
+    otf_messages_define(&w->mpi, &w->archive);
     define_contexts(w);
 }
 
@@ -482,9 +528,9 @@ static int write_otf2(const struct sonde_measurement *m, struct sonde_out *out, 
         code = sonde_names_init(&w.names, m, diag);
     if (code)
         return code;
-    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_RANGES | SONDE_READ_SLEEPS));
+    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_RANGES | SONDE_READ_SLEEPS | SONDE_READ_MESSAGES));
     otf_begin(&w.archive, out);
-    if (!make_room(&w))
+    if (!make_room(&w) || otf_messages_find(&w.mpi, m, &w.archive))
         out_of_memory(&w);
     for (uint32_t i = 0; i < m->process_count && !must_stop(&w); i++)
         write_process(&w, i);
@@ -496,6 +542,8 @@ static int write_otf2(const struct sonde_measurement *m, struct sonde_out *out, 
     free(w.rows);
     free(w.region_of);
     sonde_vector_fini(&w.aside);
+    sonde_vector_fini(&w.messages);
+    otf_messages_fini(&w.mpi);
     sonde_names_fini(&w.names);
     return 0; /* the rest is said by the commit of `out` */
 }

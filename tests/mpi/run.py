@@ -10,6 +10,7 @@ import argparse
 import collections
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -88,6 +89,7 @@ class Test:
         require(sum(row["wait_ns"] for row in got["waits"]) == sum(row["wait_ns"] for row in got["ranks"]), "the waits by place and by rank")
         if late:
             self.compare_late(said, got)
+            self.compare_otf2(said)
 
     def compare_late(self, said, got):
         """Each was late by what the program's clock says at both ends; on a busy machine more, or less."""
@@ -101,6 +103,35 @@ class Test:
         apart = [abs(wait - max(late, 0)) for wait, late in zip(waits, said.late)]
         require(sum(waits) == row["wait_ns"], f"{sum(waits)} of the rows, {row['wait_ns']} of the view")
         require(statistics.median(apart) < LATE_NS / 10, f"late by {said.late}, found {waits}")
+
+    def compare_otf2(self, said):
+        """What OTF2's own tool reads in an archive: the messages by both ends, and what all did together."""
+        if not shutil.which("otf2-print"):
+            print("not looked at: otf2-print (otf2-tools) is missing")
+            return
+        folder = os.path.join(self.options.work, "job.otf2")
+        self.recorded(self.options.sonde, "export", self.out, "--to", "otf2", "-q", "-f", "-o", folder)
+        printed = [self.recorded("otf2-print", *options, os.path.join(folder, "traces.otf2")) for options in (["-G"], [])]
+        require(not any(done.stderr for done in printed), printed[1].stderr[:1000])
+        members = next(line for line in printed[0].stdout.splitlines() if line.startswith("GROUP") and 'Name: "ranks"' in line).split("Members: ")[1]
+        rank_of = {location: rank for rank, location in enumerate(re.findall(r'" <(\d+)>', members))}
+        groups = {}  # communicator: its members
+        for number, of in re.findall(r"^GROUP +(\d+) .*Type: COMM_GROUP, Paradigm: MPI.*Members: (.*)$", printed[0].stdout, re.M):
+            groups[number] = list(map(int, re.findall(r'(\d+) \("', of)))
+        comms = {number: groups[group] for number, group in re.findall(r'^COMM +(\d+) .*Group: "[^"]*" <(\d+)>', printed[0].stdout, re.M) if group in groups}
+        ends = {"MPI_SEND": collections.Counter(), "MPI_RECV": collections.Counter()}
+        event = re.compile(r'^(MPI_SEND|MPI_RECV) +(\d+) +\d+ +(?:Receiver|Sender): (\d+) .*Communicator: ".*" <(\d+)>, Tag: \d+, Length: (\d+)$', re.M)
+        for kind, location, peer, comm, size in event.findall(printed[1].stdout):
+            pair = rank_of[location], comms[comm][int(peer)]
+            pair = pair if kind == "MPI_SEND" else pair[::-1]
+            ends[kind][pair, "count"] += 1
+            ends[kind][pair, "bytes"] += int(size)
+        truth = collections.Counter({(pair, what): n for pair, both in said.pairs.items() for what, n in zip(("count", "bytes"), both)})
+        for kind, found in ends.items():
+            require(+found == +truth, f"{kind} of OTF2: {+found}, not {+truth}")
+        together = sum(n for (_, what), n in said.together.items() if what == "calls")
+        counts = [len(re.findall(rf"^{name} ", printed[1].stdout, re.M)) for name in ("MPI_COLLECTIVE_BEGIN", "MPI_COLLECTIVE_END")]
+        require(counts == [together] * 2, f"{counts} of {together} collective calls in OTF2")
 
     def exported(self):
         return json.loads(self.recorded(self.options.sonde, "export", self.out, "--to", "json", "-o", "-").stdout)
