@@ -140,8 +140,20 @@ static int add_segment(struct sonde__live *live, const struct sonde__live_segmen
     return 0;
 }
 
+/* As far as segments were ever used. The agent says that before it uses one, in order: behind a number that is too small there is a used one. */
+static uint64_t used_size(int fd, uint64_t size, const struct sonde__live *live)
+{
+    static const struct sonde_segment nothing;
+    const uint64_t used = (uint64_t)live->header.segment_count * SONDE_SEGMENT_BYTES;
+    struct sonde_segment next;
+    if (!live->header_valid || !used || used + sizeof next > size)
+        return size;
+    return read_at(fd, &next, sizeof next, used) == 0 && memcmp(&next, &nothing, sizeof next) == 0 ? used : size;
+}
+
 static int read_segments(int fd, uint64_t size, struct sonde__live *live)
 {
+    size = used_size(fd, size, live);
     for (uint64_t at = SONDE_SEGMENT_BYTES; at + SONDE_SEGMENT_HEADER <= size; at += SONDE_SEGMENT_BYTES) {
         struct sonde__live_segment s;
         enum verdict verdict;

@@ -197,7 +197,7 @@ struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_
     uint64_t magic;          /* SONDE_LIVE_MAGIC */
     uint32_t version;        /* SONDE_FORMAT_VERSION */
     uint32_t segment_bytes;
-    uint32_t segment_count;  /* segments that may hold rows (allocated so far) */
+    uint32_t segment_count;  /* segments used so far, the header's included: those behind hold no rows. 0 unknown */
     uint32_t state;          /* enum sonde_process_state */
     uint32_t pid;
     uint32_t trace;          /* 1 trace, 0 profile only */

@@ -5,6 +5,15 @@
 
 #include "format/tables.h"
 
+/* Readers need not look behind it. Told before the segment is used. */
+static uint32_t next_segment(struct sonde_pool *p)
+{
+    struct sonde_live_header *header = (struct sonde_live_header *)(void *)p->base;
+    const uint32_t number = p->next++;
+    __atomic_store_n(&header->segment_count, p->next, __ATOMIC_RELEASE);
+    return number;
+}
+
 struct sonde_segment *sonde__pool_get(struct sonde_pool *p, enum sonde_table table, uint32_t owner,
                                       uint64_t first, uint32_t row_bytes)
 {
@@ -19,7 +28,7 @@ struct sonde_segment *sonde__pool_get(struct sonde_pool *p, enum sonde_table tab
             number = p->free[--p->free_count];
             used_before = 1;
         } else {
-            number = p->next++;
+            number = next_segment(p);
         }
         s = (struct sonde_segment *)(p->base + (size_t)number * SONDE_SEGMENT_BYTES);
         atomic_store_explicit(&p->left, left - 1, memory_order_relaxed);

@@ -142,10 +142,7 @@ int sonde__files_grow(uint64_t live_bytes)
     if (err)
         return err;
     opened.live_bytes = live_bytes;
-    uint32_t segments = (uint32_t)(live_bytes / SONDE_SEGMENT_BYTES);
-    if (a->header)
-        a->header->segment_count = segments;
-    sonde__pool_grow(&a->pool, segments);
+    sonde__pool_grow(&a->pool, (uint32_t)(live_bytes / SONDE_SEGMENT_BYTES));
     return 0;
 }
 
@@ -192,7 +189,6 @@ int sonde__files_open(void)
         remove_files(directory);
         return err;
     }
-    ((struct sonde_live_header *)a->pool.base)->segment_count = (uint32_t)(opened.live_bytes / SONDE_SEGMENT_BYTES);
     return 0;
 }
 

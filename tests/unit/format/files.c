@@ -308,6 +308,30 @@ static int check_order(void *user, uint32_t lane, const void *rows, uint32_t cou
     return 0;
 }
 
+/* Segments are read as far as the header says that they were used; where it says too few, or nothing, as far as the file goes. */
+static void no_number_of_segments_hides_rows(void **unused)
+{
+    const char *path = folder_new();
+    uint64_t rows;
+    size_t size;
+    (void)unused;
+
+    mkdir(path, 0777);
+    uint8_t *live = live_of(6, &size, &rows), *longer = calloc(4, size);
+    struct sonde_live_header *h = (void *)longer;
+    memcpy(longer, live, size);
+    const uint32_t used = h->segment_count, numbers[] = {0, 1, 2, used - 1, used, used + 1, 3 * used, 4 * used, UINT32_MAX};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        h->segment_count = numbers[i];
+        folder_write(path, "live.sonde", longer, 4 * size); /* room that was never used */
+        assert_int_equal(tally(path).ops, rows);
+        folder_write(path, "live.sonde", longer, size);
+        assert_int_equal(tally(path).ops, rows);
+    }
+    free(live);
+    free(longer);
+}
+
 /* Several segments become one chunk. Killed before they are freed, each of them
  * is there twice and is read and sealed once. */
 static void segments_of_a_lane_share_a_chunk(void **unused)
@@ -637,6 +661,7 @@ int main(void)
         cmocka_unit_test(tables_come_back),
         cmocka_unit_test(time_ranges_skip_whole_chunks_only),
         cmocka_unit_test(sealing_may_be_killed_anywhere),
+        cmocka_unit_test(no_number_of_segments_hides_rows),
         cmocka_unit_test(segments_of_a_lane_share_a_chunk),
         cmocka_unit_test(full_disks_lose_nothing),
         cmocka_unit_test(files_may_be_cut_while_they_are_read),
