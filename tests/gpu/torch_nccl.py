@@ -5,6 +5,7 @@ With SONDE_TEST_NCCL=late: all-reduces for which by turns rank 1 is late, since 
 With SONDE_TEST_HOSTS=1 rank 1 runs on another host, as far as it can see (tests/mpi/host.sh), so that NCCL's data goes through sockets.
 """
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -123,11 +124,21 @@ def rank():
     dist.destroy_process_group()
 
 
+def free_port():
+    """One that no connection gets by itself until it is used."""
+    while True:
+        port = random.randrange(20000, 30000)
+        with socket.socket() as free:
+            try:
+                free.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
+
+
 def start(script):
     """Two ranks of it; the worst of their statuses."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     hosts = os.environ.get("SONDE_TEST_HOSTS") == "1"
     ranks = [subprocess.Popen((["sh", HOST] if hosts else []) + [sys.executable, os.path.abspath(script)],
                               env=dict(os.environ, **({"NCCL_SOCKET_IFNAME": "lo", "GLOO_SOCKET_IFNAME": "lo"} if hosts else {}), RANK=str(i), LOCAL_RANK=str(i), WORLD_SIZE="2",

@@ -140,9 +140,21 @@ static void in_child(void)
 }
 
 /* A child that is made while another thread of ours has a lock of the C library that
- * fork() does not reset (the loader's list, the exit handlers) would find it taken for ever.
+ * fork() does not reset (the loader's list, the exit handlers), or one of a runtime, would find it taken for ever.
  * Bounded: the forking thread may itself hold what the other one waits for there. */
 static __thread bool held_for_fork __attribute__((tls_model("initial-exec")));
+
+void sonde__enter_runtime(void)
+{
+    if (sonde__on_monitor && !sonde__agent.in_runtime++)
+        sonde__lock(&sonde__agent.fork_lock);
+}
+
+void sonde__leave_runtime(void)
+{
+    if (sonde__on_monitor && !--sonde__agent.in_runtime)
+        sonde__unlock(&sonde__agent.fork_lock);
+}
 
 static void before_fork(void)
 {

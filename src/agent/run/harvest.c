@@ -29,6 +29,21 @@ static struct sonde_lane *lane_of(uint32_t id)
     return id <= SONDE_LANES_MAX ? atomic_load_explicit(&sonde__agent.lanes[id], memory_order_acquire) : NULL;
 }
 
+static enum sonde_poll poll_runtime(const struct sonde_backend *b, uint64_t token, uint32_t lane, struct sonde_times *times)
+{
+    sonde__enter_runtime();
+    const enum sonde_poll answer = b->poll(token, lane, times);
+    sonde__leave_runtime();
+    return answer;
+}
+
+static void release(const struct sonde_lane *lane, uint64_t token)
+{
+    sonde__enter_runtime();
+    backend_of(lane)->release(token);
+    sonde__leave_runtime();
+}
+
 /* Hand a finding over: to the monitor directly, or through the finder's channel. */
 static void hand_over(struct sonde_thread *finder, const struct sonde_activity *found)
 {
@@ -62,7 +77,7 @@ static void keep(struct sonde_lane *lane, const struct sonde_event *e, struct so
     struct sonde_agent *a = &sonde__agent;
     struct sonde_pending *p = sonde__piece_get(&a->pendings, &a->heap, sizeof *p);
     if (!p) {
-        backend_of(lane)->release(e->token);
+        release(lane, e->token);
         const struct sonde_activity lost = {.event = *e, .parts = SONDE_ACT_NO_ROOM};
         hand_over(finder, &lost);
         return;
@@ -90,7 +105,7 @@ static void poll_lane(struct sonde_lane *lane, struct sonde_thread *finder)
     while (*link) {
         struct sonde_pending *p = *link;
         struct sonde_activity found = {.parts = SONDE_ACT_OP};
-        enum sonde_poll r = b->poll(p->event.token, lane->id, &found.times);
+        enum sonde_poll r = poll_runtime(b, p->event.token, lane->id, &found.times);
         if (r == SONDE_POLL_PENDING) {
             if (!lane->out_of_order)
                 break;
@@ -145,7 +160,7 @@ static void take_event(const struct sonde_event *e, struct sonde_thread *finder)
         sonde__match_keep(e);
     if (e->op_node && e->token && lane) {
         bool behind = lane->head && !lane->out_of_order;
-        enum sonde_poll r = behind ? SONDE_POLL_PENDING : backend_of(lane)->poll(e->token, e->lane, &found.times);
+        enum sonde_poll r = behind ? SONDE_POLL_PENDING : poll_runtime(backend_of(lane), e->token, e->lane, &found.times);
         if (r == SONDE_POLL_PENDING) {
             hand_over(finder, &found);
             keep(lane, e, finder);
@@ -155,7 +170,7 @@ static void take_event(const struct sonde_event *e, struct sonde_thread *finder)
         found.parts |= SONDE_ACT_OP;
     } else if (e->op_node) {
         if (e->token) /* its lane found no room */
-            backend_of(NULL)->release(e->token);
+            release(NULL, e->token);
         found.result = SONDE_POLL_NO_TIMES;
         if (sonde_op_kind_is(e->kind, SONDE_KIND_CALL)) {
             found.result = SONDE_POLL_DONE;
@@ -200,7 +215,7 @@ void sonde__harvest_abandon(void)
         for (struct sonde_pending *p = lane->head; p; p = p->next) {
             lose(&p->event);
             if (a->leaves) /* else the process ends, and the runtime may be gone */
-                backend_of(lane)->release(p->event.token);
+                release(lane, p->event.token);
         }
         lane->head = NULL;
         lane->tail = &lane->head;
@@ -220,7 +235,7 @@ static void take_late(const struct sonde_event *e)
     if (e->op_node) {
         lose(e);
         if (e->token && sonde__agent.leaves)
-            backend_of(lane_of(e->lane))->release(e->token);
+            release(lane_of(e->lane), e->token);
     } else if ((e->flags & SONDE_EVENT_KEYED) && !(e->flags & SONDE_EVENT_MANY))
         sonde__agent.unmatched_by_key++;
     sonde__trace_lost(0, SONDE_TABLE_MESSAGE, SONDE_DROP_AFTER_EXIT, (e->flags & SONDE_EVENT_MESSAGE) != 0);

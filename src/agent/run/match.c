@@ -288,8 +288,11 @@ void sonde__match_turn(enum sonde_collect how)
     if (matching.early)
         retry_early(false);
     for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
-        if (sonde_backends[i]->collect)
+        if (sonde_backends[i]->collect) {
+            sonde__enter_runtime();
             sonde_backends[i]->collect(how);
+            sonde__leave_runtime();
+        }
     if (matching.many_count > MANY_KEPT)
         forget_quiet(sonde__agent.now_ns);
 }

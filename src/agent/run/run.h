@@ -23,6 +23,12 @@
 #include "agent/state/event.h"
 #include "agent/state/thread.h"
 
+/* ---- agent.c ------------------------------------------------------------------------------------- */
+
+/* Around what the monitor asks of a runtime, which has locks of its own: no child is made meanwhile. In other threads nothing. */
+void sonde__enter_runtime(void);
+void sonde__leave_runtime(void);
+
 /* ---- match.c: submissions with keys, and the completions that name them. Under harvest_lock ---- */
 
 void sonde__match_keep(const struct sonde_event *e);

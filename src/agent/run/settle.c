@@ -26,8 +26,11 @@ void sonde__settle_drain(void)
 void sonde__settle_clocks(void)
 {
     for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
-        if (sonde_backends[i]->sync_clocks && !atomic_load(&sonde__agent.closed))
+        if (sonde_backends[i]->sync_clocks && !atomic_load(&sonde__agent.closed)) {
+            sonde__enter_runtime();
             sonde_backends[i]->sync_clocks();
+            sonde__leave_runtime();
+        }
 }
 
 /* ---- the end ------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@
  *
  * Lock order: monitor_lock, harvest_lock, thread_lock, table_lock, that of the
  * objects' addresses, and last the pool's, the heap's or the data file's. fork_lock is taken by the monitor
- * under monitor_lock, by the start, and by a fork alone. A program thread in the steady state
+ * under monitor_lock and harvest_lock, by the start, and by a fork alone. A program thread in the steady state
  * takes none of them, and a signal handler waits for none. The monitor thread alone does the
  * final flush, which may hold monitor_lock for seconds: whoever comes late gives up after 100 ms.
  */
@@ -96,7 +96,8 @@ struct sonde_agent {
     struct sonde_live_header *header; /* set last, when all of it is there */
 
     struct sonde_lock table_lock, harvest_lock, monitor_lock, thread_lock;
-    struct sonde_lock fork_lock; /* a thread of ours is where the C library has a lock that a fork does not reset */
+    struct sonde_lock fork_lock; /* a thread of ours is where the C library or a runtime has a lock that a fork does not reset */
+    uint32_t in_runtime;         /* the monitor is, so often over: it has fork_lock */
 
     struct sonde_thread *_Atomic threads[SONDE_THREADS_MAX + 1];
     _Atomic uint32_t thread_count;

@@ -13,6 +13,9 @@ _Atomic uint64_t harness_released, harness_polls;
 _Atomic uint64_t harness_clock_requests, harness_clock_bound_ns, harness_clock_late;
 _Atomic int64_t harness_start_after = 1000, harness_duration = 5000;
 
+_Atomic unsigned harness_ask_us;
+_Atomic int harness_in_runtime;
+
 static _Atomic uint64_t completed_up_to; /* tokens of unfinished launches below this are done */
 static _Atomic uint64_t next_token = 1;
 static uint64_t enter_of[1 << 24];       /* entry time by token, wraps */
@@ -21,10 +24,21 @@ static _Atomic uint32_t device; /* of harness_queue */
 
 #define DONE_BIT (1ull << 62)
 
+static void be_in_runtime(void)
+{
+    const unsigned us = atomic_load(&harness_ask_us);
+    if (!us)
+        return;
+    atomic_fetch_add(&harness_in_runtime, 1);
+    usleep(us);
+    atomic_fetch_sub(&harness_in_runtime, 1);
+}
+
 static enum sonde_poll poll_token(uint64_t token, uint32_t lane, struct sonde_times *times)
 {
     (void)lane;
     atomic_fetch_add(&harness_polls, 1);
+    be_in_runtime();
     if (!(token & DONE_BIT) && token >= atomic_load(&completed_up_to))
         return SONDE_POLL_PENDING;
     uint64_t enter = __atomic_load_n(&enter_of[token & 0xffffff], __ATOMIC_RELAXED);
@@ -38,12 +52,14 @@ static enum sonde_poll poll_token(uint64_t token, uint32_t lane, struct sonde_ti
 static void release_token(uint64_t token)
 {
     (void)token;
+    be_in_runtime();
     atomic_fetch_add(&harness_released, 1);
 }
 
 static void sync_clocks(void)
 {
     uint64_t request = atomic_fetch_add(&harness_clock_requests, 1), now = sonde_now_ns();
+    be_in_runtime();
     if (atomic_load(&device) && request >= atomic_load(&harness_clock_late))
         sonde_clock_pair(atomic_load(&device), now, now, atomic_load(&harness_clock_bound_ns));
 }

@@ -56,6 +56,9 @@ bool harness_wait(void); /* an API call without operation */
 
 /* Number of tokens given back without being asked, and of polls. */
 extern _Atomic uint64_t harness_released, harness_polls;
+/* So long is the agent in the runtime whenever it asks it something, and so often it is at the moment. */
+extern _Atomic unsigned harness_ask_us;
+extern _Atomic int harness_in_runtime;
 /* Times that the test's device reports, relative to the API call's entry. */
 extern _Atomic int64_t harness_start_after, harness_duration;
 

@@ -306,6 +306,37 @@ static void test_while_registering(void **state)
     harness_remove();
 }
 
+/* A runtime has locks, too, which its exit handlers want in the child. */
+static void fork_while_asking(void)
+{
+    uint32_t queue = new_queue();
+    for (int i = 0; i < 20; i++)
+        REQUIRE(harness_launch(queue, SONDE_OP_KERNEL, 0, false));
+    atomic_store(&harness_ask_us, 2000);
+    const uint64_t polls = atomic_load(&harness_polls);
+    for (int i = 0; i < FORKS; i++) {
+        usleep(200 * (unsigned)i);
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(atomic_load(&harness_in_runtime) != 0);
+        waited(pid);
+    }
+    REQUIRE(atomic_load(&harness_polls) > polls);
+    atomic_store(&harness_ask_us, 0);
+    harness_complete_all();
+    done();
+}
+
+static void test_while_asking_the_runtime(void **state)
+{
+    (void)state;
+    const char *const none[] = {NULL};
+    skip_where_the_allocator_cannot_fork();
+    harness_setup("asking", none);
+    assert_int_equal(harness_in_child(fork_while_asking), 0);
+    harness_remove();
+}
+
 static void fork_during_start(void)
 {
     pthread_t t;
@@ -376,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_among_threads),
         cmocka_unit_test(test_during_start),
         cmocka_unit_test(test_while_registering),
+        cmocka_unit_test(test_while_asking_the_runtime),
         cmocka_unit_test(test_delay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
