@@ -413,9 +413,9 @@ static void write_threads(struct writer *w)
         w->host = otf_location(&w->archive, name, OTF2_LOCATION_TYPE_CPU_THREAD, w->group);
         first = first == OTF_NONE ? w->host : first;
         write_thread(w, lane);
+        if (p->header.rank && w->messages.count && otf_messages_place(&w->mpi, p->header.rank - 1, w->host))
+            out_of_memory(w);
     }
-    if (p->header.rank && first != OTF_NONE && sonde_trace_extent(p, SONDE_READ_MESSAGES).rows && otf_messages_place(&w->mpi, p->header.rank - 1, first))
-        out_of_memory(w);
     w->host = first == OTF_NONE ? otf_location(&w->archive, "Host", OTF2_LOCATION_TYPE_CPU_THREAD, w->group) : first;
 }
 

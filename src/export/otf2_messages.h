@@ -10,7 +10,7 @@
 
 struct otf_message {          /* as in the row of the measurement */
     uint64_t bytes;
-    uint32_t comm;            /* index in comms; OTF_NONE: none is known */
+    uint32_t comm;            /* reference of the archive */
     uint32_t peer;            /* index in its members; OTF2_UNDEFINED_UINT32: none */
     uint32_t tag, kind;
     OTF2_CollectiveOp op;
@@ -33,7 +33,7 @@ struct otf_rank { uint32_t rank, location; };
 /* Find the communicators: before anything of the measurement is written. 0 or SONDE_ENOMEM; fini in either case. */
 int otf_messages_find(struct otf_messages *x, const struct sonde_measurement *m, struct otf_archive *a);
 void otf_messages_fini(struct otf_messages *x);
-/* Where a rank's main thread is. 0 or SONDE_ENOMEM. */
+/* Where a rank's first thread with messages is: later ones change nothing. 0 or SONDE_ENOMEM. */
 int otf_messages_place(struct otf_messages *x, uint32_t rank, uint32_t location);
 /* A row of the process as it is written; false: it is only a call. */
 bool otf_message_of(struct otf_messages *x, const struct sonde_process *p, const struct sonde_row_message *row, struct otf_message *out);

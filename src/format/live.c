@@ -151,10 +151,18 @@ static uint64_t used_size(int fd, uint64_t size, const struct sonde__live *live)
     return read_at(fd, &next, sizeof next, used) == 0 && memcmp(&next, &nothing, sizeof next) == 0 ? used : size;
 }
 
-static int read_segments(int fd, uint64_t size, struct sonde__live *live)
+/* Segments that were begun meanwhile are read, too: rows that were read may be about what is in them. */
+static uint64_t used_now(int fd, uint64_t size, struct sonde__live *live)
 {
-    size = used_size(fd, size, live);
-    for (uint64_t at = SONDE_SEGMENT_BYTES; at + SONDE_SEGMENT_HEADER <= size; at += SONDE_SEGMENT_BYTES) {
+    struct sonde_live_header now;
+    if (live->header_valid && live->header.segment_count && read_at(fd, &now, sizeof now, 0) == 0 && now.magic == SONDE_LIVE_MAGIC)
+        live->header.segment_count = now.segment_count;
+    return used_size(fd, size, live);
+}
+
+static int read_part(int fd, uint64_t at, uint64_t size, struct sonde__live *live)
+{
+    for (; at + SONDE_SEGMENT_HEADER <= size; at += SONDE_SEGMENT_BYTES) {
         struct sonde__live_segment s;
         enum verdict verdict;
         int status = read_at(fd, &s.header, sizeof s.header, at);
@@ -181,6 +189,18 @@ static int read_segments(int fd, uint64_t size, struct sonde__live *live)
         }
     }
     return 0;
+}
+
+static int read_segments(int fd, uint64_t file_size, struct sonde__live *live)
+{
+    uint64_t at = SONDE_SEGMENT_BYTES, size = used_size(fd, file_size, live);
+    int status = 0;
+    while (at < size && !status) {
+        status = read_part(fd, at, size, live);
+        at = size;
+        size = used_now(fd, file_size, live);
+    }
+    return status;
 }
 
 /* A damaged header costs the header, not the segments behind it. The agent

@@ -278,7 +278,7 @@ static void say_clocks(const struct sonde_measurement *m, uint32_t hosts, struct
 {
     char number[SONDE_NUMBER_MAX];
     if (!m->axis_bound_ns) {
-        sonde_view_say(out, false, "begin: by the clocks of %u hosts, which nothing aligns", hosts);
+        sonde_view_say(out, false, m->axis_not_tried ? "begin: by the clocks of %u hosts, which were not aligned: there are too many messages" : "begin: by the clocks of %u hosts, which nothing aligns", hosts);
         return;
     }
     sonde_view_say(out, false, "begin: by the clocks of %u hosts, aligned to within %s by what ranks waited for each other", hosts,

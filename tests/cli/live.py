@@ -37,7 +37,7 @@ ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<III
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
         "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII", "VALUE": "<IIHHI10Q", "ACCESS": "<5IHBB11Q", "DUPLICATE": "<4I2Q", "FLOW": "<4I2Q",
-        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d", "SERIES": "<QQd", "MIGRATION": "<4I3Q", "MESSAGE": "<4Q6I"}
+        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d", "SERIES": "<QQd", "MIGRATION": "<4I3Q", "MESSAGE": "<4Q6I", "PAUSE": "<QQ"}
 
 
 class Process:
@@ -82,6 +82,9 @@ class Process:
 
     def clock(self, device, host_ns, device_ns, bound_ns=50):
         self.add("CLOCK", device, 0, host_ns, device_ns, bound_ns)
+
+    def pause(self, from_ns, to_ns):
+        self.add("PAUSE", from_ns, to_ns)
 
     def python(self, function, file, line):
         return self.add("PYCODE", self.string(function), self.string(file), line, 0, 0x030B, 0)

@@ -259,6 +259,29 @@ class Messages(Case):
         said = self.finish(ranks)
         self.assertEqual((said["apart"], said["clock_bound_ns"], said["waits"]), (100, 0, []))
 
+    def test_hosts_where_one_is_missing(self):
+        """Rank 1 lacks the first of the calls: the n-th of one would be the next of the other, by which its clock would be a round too late."""
+        for missing in (0, 1):
+            ranks = [Rank(number, 2, host=f"host{number}") for number in range(2)]
+            for i in range(50):
+                for rank in ranks[missing if not i else 0:]:
+                    enter = START + i * 10**7 + rank.number * 1000
+                    rank.message(ALL_TO_ALL, "MPI_Allreduce", enter, enter + 20 * US, size=8, comm="w")
+                    rank.call(enter, enter + 20 * US)
+            said = self.finish(ranks)
+            self.assertEqual((said["clock_bound_ns"] > 0, said["apart"] > 0), (not missing, bool(missing)))
+
+    def test_hosts_that_were_off(self):
+        """Recording was off for a while: which belong together is not certain."""
+        ranks = [Rank(number, 2, host=f"host{number}") for number in range(2)]
+        for i in range(50):
+            for rank in ranks:
+                enter = START + i * 10**7
+                rank.message(ALL_TO_ALL, "MPI_Allreduce", enter, enter + 20 * US, size=8, comm="w")
+                rank.call(enter, enter + 20 * US)
+        ranks[1].process.pause(START, START + 10**6)
+        self.assertEqual(self.finish(ranks)["clock_bound_ns"], 0)
+
     def test_none(self):
         Rank(0, 1).write(self.path("none.sonde"))
         done = cli.run("report", self.path("none.sonde"), "messages")

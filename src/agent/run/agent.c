@@ -143,11 +143,16 @@ static void in_child(void)
  * fork() does not reset (the loader's list, the exit handlers), or one of a runtime, would find it taken for ever.
  * Bounded: the forking thread may itself hold what the other one waits for there. */
 static __thread bool held_for_fork __attribute__((tls_model("initial-exec")));
+static _Atomic uint32_t forks_waiting;
 
+/* The monitor asks thousands of times in a row: it lets a fork that waits go first. */
 void sonde__enter_runtime(void)
 {
-    if (sonde__on_monitor && !sonde__agent.in_runtime++)
-        sonde__lock(&sonde__agent.fork_lock);
+    if (!sonde__on_monitor || sonde__agent.in_runtime++)
+        return;
+    for (int i = 0; i < 100 && atomic_load(&forks_waiting); i++)
+        sonde__nap(50);
+    sonde__lock(&sonde__agent.fork_lock);
 }
 
 void sonde__leave_runtime(void)
@@ -158,7 +163,9 @@ void sonde__leave_runtime(void)
 
 static void before_fork(void)
 {
+    atomic_fetch_add(&forks_waiting, 1);
     held_for_fork = sonde__lock_within(&sonde__agent.fork_lock, 100);
+    atomic_fetch_sub(&forks_waiting, 1);
 }
 
 static void after_fork(void)
@@ -170,6 +177,7 @@ static void after_fork(void)
 static void forked(void)
 {
     in_child();
+    atomic_store(&forks_waiting, 0);
     atomic_store(&sonde__starting, 0);
 }
 
@@ -209,13 +217,15 @@ static void folded_nodes(void)
 
 bool sonde__agent_exits;
 
+/* Bounded: whoever has the lock may wait in the runtime for what this thread has there; or it is this thread, the monitor. */
 static void look_at_exit(void)
 {
-    sonde__lock(&sonde__agent.fork_lock);
+    const bool own = sonde__on_monitor && sonde__agent.in_runtime, locked = !own && sonde__lock_within(&sonde__agent.fork_lock, 100);
     atexit(at_exit);
     at_quick_exit(at_exit);
     sonde__agent_exits = true;
-    sonde__unlock(&sonde__agent.fork_lock);
+    if (locked)
+        sonde__unlock(&sonde__agent.fork_lock);
 }
 
 static void once_per_program(void)

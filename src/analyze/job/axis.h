@@ -11,9 +11,9 @@
 
 #include "format/reader.h"
 
-/* As sonde_measurement_open, with one axis. Jobs on one host, and those with more than SONDE_AXIS_ROWS messages, are left as they are but
+/* As sonde_measurement_open, with one axis. Jobs on one host, and those with more than SONDE_AXIS_ROWS messages and collectives, are left as they are but
  * that processes of one host have one offset, since they have one clock. */
 int sonde_measurement_open_job(const char *path, struct sonde_measurement **out, struct sonde_diag *diag);
-#define SONDE_AXIS_ROWS 10000000u /* some three seconds */
+#define SONDE_AXIS_ROWS 10000000u /* some three seconds, and a gigabyte */
 
 #endif

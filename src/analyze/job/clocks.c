@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/model/rank.h"
 
@@ -18,9 +19,9 @@ struct sonde__clock_pair {       /* how much must be added to a time of `low` to
         uint64_t most_ns, least_ns; /* when, by `low` */
     } places[PLACES];
     bool known;                  /* false: the bounds contradict each other, or one side has none */
-    uint64_t at_ns;              /* time of `low` at which this must be added: */
+    uint64_t at_ns, last_ns;     /* first time of `low` that is bound, at which this must be added, and the last: */
     int64_t shift_ns;
-    double drift, bound_ns;
+    double drift, bound_ns, unsure;
 };
 
 uint32_t sonde__clocks_host(struct sonde__clocks *c, const char *process_name)
@@ -57,14 +58,38 @@ static void widen(struct sonde__clock_pair *p)
     p->width_ns *= 2;
 }
 
+static uint32_t places_used(const struct sonde__clock_pair *p)
+{
+    uint32_t used = PLACES;
+    while (used && p->places[used - 1].most == INT64_MAX && p->places[used - 1].least == INT64_MIN)
+        used--;
+    return used;
+}
+
+/* Room for a time before the first place. */
+static void reach_back(struct sonde__clock_pair *p, uint64_t at_ns)
+{
+    const uint64_t before_ns = p->first_ns - at_ns;
+    while (places_used(p) + before_ns / p->width_ns + 1 > PLACES)
+        widen(p);
+    const uint32_t ahead = (uint32_t)(before_ns / p->width_ns) + 1;
+    memmove(p->places + ahead, p->places, (PLACES - ahead) * sizeof *p->places);
+    for (uint32_t i = 0; i < ahead; i++)
+        p->places[i] = nothing;
+    const uint64_t moved_ns = ahead * p->width_ns;
+    p->first_ns = p->first_ns > moved_ns ? p->first_ns - moved_ns : 0;
+}
+
+/* Exchanges are told one way after the other, not in the order of time. */
 static void add(struct sonde__clock_pair *p, uint64_t at_ns, const struct place *bound)
 {
     if (!p->width_ns) {
         p->width_ns = 1 << 20;
         p->first_ns = at_ns;
     }
-    /* What is told earlier in time than the first may come later: it counts in the first place. */
-    const uint64_t since_ns = at_ns > p->first_ns ? at_ns - p->first_ns : 0;
+    if (at_ns < p->first_ns)
+        reach_back(p, at_ns);
+    const uint64_t since_ns = at_ns - p->first_ns;
     while (since_ns / p->width_ns >= PLACES)
         widen(p);
     tighten(&p->places[since_ns / p->width_ns], bound);
@@ -219,14 +244,15 @@ static void find_line(struct sonde__clock_pair *p)
 {
     struct lines l = {.p = p};
     struct reach first, last;
-    uint64_t last_ns;
-    if (!ends_of(&l, &p->at_ns, &last_ns) || !reach_at(&l, p->at_ns, &first) || !reach_at(&l, last_ns, &last))
+    if (!ends_of(&l, &p->at_ns, &p->last_ns) || !reach_at(&l, p->at_ns, &first) || !reach_at(&l, p->last_ns, &last))
         return;
     const double begin = (first.most + first.least) / 2, end = (last.most + last.least) / 2;
     p->known = true;
     p->shift_ns = l.base + (int64_t)llround(begin);
-    p->drift = last_ns > p->at_ns ? (end - begin) / (double)(last_ns - p->at_ns) : 0;
-    p->bound_ns = fmax(first.most - first.least, last.most - last.least) / 2;
+    const double first_ns = (first.most - first.least) / 2, last_ns = (last.most - last.least) / 2, between_ns = (double)(p->last_ns - p->at_ns);
+    p->drift = between_ns > 0 ? (end - begin) / between_ns : 0;
+    p->bound_ns = fmax(first_ns, last_ns);
+    p->unsure = between_ns > 0 ? fmin((first_ns + last_ns) / between_ns, DRIFT_MOST) : DRIFT_MOST;
 }
 
 /* ---- all hosts ----------------------------------------------------------------------------------------- */
@@ -253,6 +279,8 @@ static void attach(struct sonde__clocks *c, uint32_t host, const struct sonde__c
     clock->shift_ns = low ? p->shift_ns : -p->shift_ns;
     clock->drift = low ? p->drift : 1 / (1 + p->drift) - 1;
     clock->at_ns = low ? p->at_ns : p->at_ns + (uint64_t)p->shift_ns;
+    clock->last_ns = clock->at_ns + (p->last_ns - p->at_ns);
+    clock->unsure = p->unsure;
 }
 
 /* The pair known best of those of which one host is known, at first of all. */
@@ -322,6 +350,19 @@ static uint64_t from_root(const struct sonde__clocks *c, uint32_t host, uint64_t
 uint64_t sonde__clocks_move(const struct sonde__clocks *c, uint32_t from, uint64_t ns, uint32_t to)
 {
     return from == to ? ns : from_root(c, to, to_root(c, from, ns));
+}
+
+uint64_t sonde__clocks_unsure(const struct sonde__clocks *c, uint32_t host, uint64_t ns)
+{
+    double sum_ns = 0;
+    for (; host < c->hosts.count && c->hosts.items[host].parent; host = c->hosts.items[host].parent) {
+        const struct sonde__clock *clock = &c->hosts.items[host];
+        const uint64_t outside_ns = ns < clock->at_ns ? clock->at_ns - ns : ns > clock->last_ns ? ns - clock->last_ns
+                                                                                                : 0;
+        sum_ns += clock->unsure * (double)outside_ns;
+        ns = up(clock, ns);
+    }
+    return (uint64_t)sum_ns;
 }
 
 /* By way of the host that all others are told by. */

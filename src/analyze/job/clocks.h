@@ -22,8 +22,9 @@ struct sonde__clock {            /* of a host: a time of its own is at_ns + (tim
     bool known;
     int64_t shift_ns;
     double drift;
-    uint64_t at_ns;
-    uint64_t bound_ns;           /* right to within that, if clocks drift evenly; with those of its parents */
+    uint64_t at_ns, last_ns;     /* first and last time of what aligns it */
+    uint64_t bound_ns;           /* right to within that in between, if clocks drift evenly; with those of its parents */
+    double unsure;               /* outside so much more for each nanosecond away from there */
 };
 struct sonde__clocks {           /* ready when zeroed */
     SONDE_VECTOR(struct sonde__clock) hosts; /* [host] */
@@ -46,7 +47,9 @@ uint32_t sonde__clocks_reference(const struct sonde__clocks *c);
 bool sonde__clocks_agree(const struct sonde__clocks *c, uint32_t a, uint32_t b);
 /* A time of one host by the other's clock; they agree. */
 uint64_t sonde__clocks_move(const struct sonde__clocks *c, uint32_t from, uint64_t ns, uint32_t to);
-/* What times of any two of those that are aligned are right to within; 0: none is. */
+/* By how much more than the bound a time may be wrong, since it lies before or after all that aligns the host with the reference. */
+uint64_t sonde__clocks_unsure(const struct sonde__clocks *c, uint32_t host, uint64_t ns);
+/* What times of any two of those that are aligned are right to within, between the first and the last of what aligns them; 0: none is. */
 uint64_t sonde__clocks_bound(const struct sonde__clocks *c);
 void sonde__clocks_fini(struct sonde__clocks *c);
 

@@ -74,11 +74,11 @@ static int take(void *user, uint32_t lane, const void *stored)
     return sonde_vector_push(&g->all, one);
 }
 
-static int find_whole(const struct sonde_measurement *m, const struct sonde_process *p, bool *whole)
+int sonde__trace_is_whole(const struct sonde_measurement *m, const struct sonde_process *p, bool *whole)
 {
     struct sonde_recorded recorded = {0};
     const int rc = sonde_recorded_compute(m, p, &recorded);
-    *whole = !recorded.pauses.count;
+    *whole = !recorded.pauses.count && !p->damaged_chunks && !p->header.message_rows_dropped;
     for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
         *whole &= !p->header.ledger.dropped[cause];
     sonde_recorded_fini(&recorded);
@@ -100,7 +100,7 @@ static int read_lane(struct gathering *g, uint32_t process, uint32_t lane)
         .comm = sonde_intern_bytes(&g->words, rank.name, rank.length),
         .host = sonde__clocks_host(g->clocks, p->name),
     };
-    const int rc = find_whole(g->m, p, &g->like.whole);
+    const int rc = sonde__trace_is_whole(g->m, p, &g->like.whole);
     return rc ? rc : sonde_trace_each(p, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP, .lane = lane}, take, g);
 }
 

@@ -161,7 +161,7 @@ static int match_all(struct sonde__matching *k, struct sonde__matched **list, si
         size_t sends = 0;
         for (n = 0; i + n < count && !same_way(list[i], list[i + n]); n++)
             sends += sonde__matched_is_sent(list[i + n]);
-        const size_t receives = n - sends, both = sends < receives ? sends : receives;
+        const size_t receives = n - sends, fewer = sends < receives ? sends : receives, both = k->aligns && sends != receives ? 0 : fewer;
         for (size_t j = 0; j < both && !rc; j++)
             rc = match(k, list[i + j], list[i + sends + j]);
         k->alone += sends + receives - 2 * both;
@@ -250,7 +250,10 @@ static int match_comm(struct sonde__matching *k, struct sonde__matched **list, s
         if (!i || list[i]->rank != list[i - 1]->rank)
             rc = sonde_vector_push(&begin, i);
     rc = rc ? rc : sonde_vector_push(&begin, count);
-    for (size_t nth = 0; !rc; nth++) {
+    bool as_many = true;
+    for (size_t r = 0; r + 1 < begin.count && !rc; r++)
+        as_many &= begin.items[r + 1] - begin.items[r] == begin.items[1] - begin.items[0];
+    for (size_t nth = 0; !rc && (as_many || !k->aligns); nth++) {
         calls.count = 0;
         for (size_t r = 0; r + 1 < begin.count && !rc; r++)
             if (begin.items[r] + nth < begin.items[r + 1])
@@ -300,11 +303,24 @@ static int match_both(struct sonde__matching *k)
     return rc;
 }
 
-/* Where rows were dropped it is not certain which belong together: no clock is set by them. */
+/* Is it certain which belong together, the n-th of each? */
+static int are_whole(const struct sonde__matching *k, bool *whole)
+{
+    int rc = 0;
+    *whole = true;
+    for (uint32_t i = 0; i < k->m->process_count && *whole && !rc; i++)
+        if (k->m->processes[i].header.rank)
+            rc = sonde__trace_is_whole(k->m, &k->m->processes[i], whole);
+    return rc;
+}
+
+/* No clock is set by what may belong to another. */
 int sonde__matching_align(struct sonde__matching *k)
 {
+    bool whole;
+    int rc = are_whole(k, &whole);
     k->aligns = true;
-    int rc = k->lost ? 0 : match_both(k);
+    rc = rc || !whole ? rc : match_both(k);
     k->aligns = false;
     k->messages = k->alone = 0;
     rc = rc ? rc : sonde__collective_bounds(k->m, k->clocks);

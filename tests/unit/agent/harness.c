@@ -56,8 +56,30 @@ static void release_token(uint64_t token)
     atomic_fetch_add(&harness_released, 1);
 }
 
+enum { GOES,
+       IS_TO_STAND,
+       STANDS };
+static _Atomic int monitor_stands;
+
+void harness_hold_monitor(void)
+{
+    atomic_store(&monitor_stands, IS_TO_STAND);
+    sonde_device_add(&(struct sonde_device_info){.platform = "test", .name = "whose clock is asked for"});
+    while (atomic_load(&monitor_stands) != STANDS)
+        usleep(1000);
+}
+
+void harness_let_monitor_go(void)
+{
+    atomic_store(&monitor_stands, GOES);
+}
+
 static void sync_clocks(void)
 {
+    int wanted = IS_TO_STAND;
+    if (atomic_compare_exchange_strong(&monitor_stands, &wanted, STANDS))
+        while (atomic_load(&monitor_stands) == STANDS)
+            usleep(1000);
     uint64_t request = atomic_fetch_add(&harness_clock_requests, 1), now = sonde_now_ns();
     be_in_runtime();
     if (atomic_load(&device) && request >= atomic_load(&harness_clock_late))

@@ -56,6 +56,9 @@ bool harness_wait(void); /* an API call without operation */
 
 /* Number of tokens given back without being asked, and of polls. */
 extern _Atomic uint64_t harness_released, harness_polls;
+/* The monitor stands still, outside of all locks but the one that forks want, from the first of these to the second. */
+void harness_hold_monitor(void);
+void harness_let_monitor_go(void);
 /* So long is the agent in the runtime whenever it asks it something, and so often it is at the moment. */
 extern _Atomic unsigned harness_ask_us;
 extern _Atomic int harness_in_runtime;

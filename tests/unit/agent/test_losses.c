@@ -229,9 +229,7 @@ static void hold_the_monitor(const char *name)
     const char *const extra[] = {"SONDE_MEMORY=268435456", NULL};
     harness_setup(name, extra);
     harness_wait();
-    sonde__lock(&sonde__agent.fork_lock); /* which the monitor takes to look at modules */
-    for (int held = 0; held < 100; held = atomic_load(&sonde__agent.monitor_lock.taken) ? held + 1 : 0)
-        usleep(1000);
+    harness_hold_monitor();
     while (atomic_load(&pool->left) > 20)
         sonde__pool_get(pool, SONDE_TABLE_CALL, 0, 0, sizeof(struct sonde_row_call));
 }
@@ -242,7 +240,7 @@ static void *let_go_when_short(void *unused)
     while (atomic_load(&pool->left) > 16)
         usleep(1000);
     usleep(50000); /* whoever does not wait has none left */
-    sonde__unlock(&sonde__agent.fork_lock);
+    harness_let_monitor_go();
     return NULL;
 }
 
@@ -273,7 +271,7 @@ static void paths_wait_for_none(void)
     hold_the_monitor("vain");
     REQUIRE(tree(DEPTH));
     REQUIRE(atomic_load(&pool->in_vain) == atomic_load(&pool->ready));
-    sonde__unlock(&sonde__agent.fork_lock);
+    harness_let_monitor_go();
     REQUIRE(folded_at_end() > 0);
     harness_remove();
 }
@@ -286,8 +284,6 @@ static void a_full_disk_is_said(void)
     hold_the_monitor("full");
     signal(SIGXFSZ, SIG_IGN);
     REQUIRE(setrlimit(RLIMIT_FSIZE, &none) == 0);
-    sonde__lock(&sonde__agent.harvest_lock); /* what the monitor has done until here is done for this thread, too */
-    sonde__unlock(&sonde__agent.harvest_lock);
     sonde__on_monitor = true;
     const uint64_t begin_ns = sonde_now_ns();
     REQUIRE(sonde__table_row(SONDE_TABLE_CLOCK, sizeof(struct sonde_row_clock), &id));

@@ -34,9 +34,22 @@ static uint64_t shown(const struct host *h, uint64_t ns)
 struct case_ {
     struct host hosts[HOSTS + 1];
     struct sonde__clocks clocks;
-    uint64_t at[MESSAGES];
+    uint64_t at[MESSAGES], under_way[MESSAGES];
     uint32_t from[MESSAGES], to[MESSAGES];
 };
+
+/* They are told in the order of time, backwards, or in no order. */
+static int nth(uint64_t seed, int i)
+{
+    return seed % 3 == 0 ? i : seed % 3 == 1 ? MESSAGES - 1 - i
+                                             : i * 173 % MESSAGES;
+}
+
+static void tell(struct case_ *c, int i)
+{
+    const uint64_t from_ns = shown(&c->hosts[c->from[i]], c->at[i]), to_ns = shown(&c->hosts[c->to[i]], c->at[i] + c->under_way[i]);
+    assert_int_equal(sonde__clocks_before(&c->clocks, c->from[i], from_ns, c->to[i], to_ns), 0);
+}
 
 static void make(struct case_ *c, uint64_t seed, double drift)
 {
@@ -44,14 +57,15 @@ static void make(struct case_ *c, uint64_t seed, double drift)
     for (int i = 1; i <= HOSTS; i++)
         c->hosts[i] = (struct host){(int64_t)(below(1000000000000000) + 20000000000000), drift * ((double)below(2001) - 1000) / 1000};
     for (int i = 0; i < MESSAGES; i++) {
-        const uint64_t under_way = 2000 + below(4000) + (below(3) ? below(1000000) : 0);
+        c->under_way[i] = 2000 + below(4000) + (below(3) ? below(1000000) : 0);
         c->from[i] = 1 + (uint32_t)below(HOSTS);
         do
             c->to[i] = 1 + (uint32_t)below(HOSTS);
         while (c->to[i] == c->from[i]);
         c->at[i] = (uint64_t)i * (100000 + below(2000000));
-        assert_int_equal(sonde__clocks_before(&c->clocks, c->from[i], shown(&c->hosts[c->from[i]], c->at[i]), c->to[i], shown(&c->hosts[c->to[i]], c->at[i] + under_way)), 0);
     }
+    for (int i = 0; i < MESSAGES; i++)
+        tell(c, nth(seed, i));
     assert_int_equal(sonde__clocks_align(&c->clocks), 0);
 }
 
@@ -67,6 +81,17 @@ static uint64_t worst(const struct case_ *c)
     return most;
 }
 
+/* Before the first message and after the last one. */
+static void check_outside(const struct case_ *c, uint64_t ns)
+{
+    for (uint32_t from = 1; from <= HOSTS; from++)
+        for (uint32_t to = 1; to <= HOSTS; to++) {
+            const uint64_t here = shown(&c->hosts[from], ns), truth = shown(&c->hosts[to], ns), moved = sonde__clocks_move(&c->clocks, from, here, to);
+            const uint64_t error = moved > truth ? moved - truth : truth - moved;
+            assert_in_range(error, 0, sonde__clocks_bound(&c->clocks) + sonde__clocks_unsure(&c->clocks, from, here) + sonde__clocks_unsure(&c->clocks, to, truth) + 10);
+        }
+}
+
 static void test_right_to_within_the_bound(void **unused)
 {
     static const double drifts[] = {0, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4};
@@ -77,6 +102,9 @@ static void test_right_to_within_the_bound(void **unused)
         const uint64_t bound = sonde__clocks_bound(&c.clocks);
         assert_in_range(worst(&c), 0, bound + 10);
         assert_in_range(bound, 1, 60000); /* a tenth of the slow messages' time */
+        check_outside(&c, c.at[MESSAGES - 1] + 10000000000);
+        check_outside(&c, c.at[MESSAGES - 1] + 3600000000000);
+        assert_int_equal(sonde__clocks_unsure(&c.clocks, 2, shown(&c.hosts[2], c.at[MESSAGES / 2])), 0);
         sonde__clocks_fini(&c.clocks);
     }
 }

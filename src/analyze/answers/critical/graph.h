@@ -230,15 +230,16 @@ struct sonde__cp_run {           /* ready when zeroed */
     uint32_t apart;              /* of a job: ranks left out, since no clock is known for their hosts */
     struct sonde_needs needs;    /* of a job; `process` of points counts in `list`, `lane` is a thread of its graph, or (end_ns) an operation */
 };
-/* Read the processes (indices of the measurement); `max_rows` of all together. 0, SONDE_ENOMEM, or an error of reading; close in either case. */
+/* open.c: read the processes (indices of the measurement); `max_rows` of all together. 0, SONDE_ENOMEM, or an error of reading; close in either case. */
 int sonde__cp_open(const struct sonde_measurement *m, const struct sonde_profile *profile, const uint32_t *processes, uint32_t count,
                    uint64_t max_rows, struct sonde_progress *progress, struct sonde__cp_run *run);
 /* The processes of the measurement that wait for each other: none if there are not two. */
 int sonde__cp_open_job(const struct sonde_measurement *m, const struct sonde_profile *profile, uint64_t max_rows,
                        struct sonde_progress *progress, struct sonde__cp_run *run);
 void sonde__cp_close(struct sonde__cp_run *run); /* not the path */
-/* All times of the process by the clock of the needs (move.c). */
+/* All times of the process by the clock of the needs, and steps of a path back to those of their processes (move.c). */
 void sonde__cp_move(struct sonde__cp_process *p, const struct sonde_needs *needs);
+void sonde__cp_move_back(struct sonde_path *path, const struct sonde_needs *needs);
 
 /* Index of the thing that an activity is; `node` as in by_node. */
 uint32_t sonde__cp_thing(struct sonde__cp_book *b, uint32_t category, uint32_t node);

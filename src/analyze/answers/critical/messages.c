@@ -263,14 +263,30 @@ static uint32_t number_processes(const struct sonde_needs *needs, uint32_t proce
     return count;
 }
 
+/* Ranks, not processes: children have the rank, too. */
+static int count_apart(const struct sonde_measurement *m, struct sonde__cp_run *run)
+{
+    struct sonde_map seen = {0};
+    int rc = 0;
+    for (uint32_t i = 0; i < m->process_count && !rc; i++) {
+        const uint32_t rank = m->processes[i].header.rank;
+        uint64_t once;
+        if (!rank || sonde_needs_reach(&run->needs, i) || sonde_map_get(&seen, rank, &once))
+            continue;
+        run->apart++;
+        rc = sonde_map_put(&seen, rank, 1);
+    }
+    sonde_map_fini(&seen);
+    return rc;
+}
+
 int sonde__cp_open_job(const struct sonde_measurement *m, const struct sonde_profile *profile, uint64_t max_rows,
                        struct sonde_progress *progress, struct sonde__cp_run *run)
 {
     uint32_t *number = malloc((m->process_count + 1) * sizeof *number), *list = malloc((m->process_count + 1) * sizeof *list);
     int rc = number && list ? sonde_needs_find(m, profile, &run->needs) : SONDE_ENOMEM;
     const uint32_t count = rc ? 0 : number_processes(&run->needs, m->process_count, number, list);
-    for (uint32_t i = 0; i < m->process_count && !rc; i++)
-        run->apart += m->processes[i].header.rank && !sonde_needs_reach(&run->needs, i);
+    rc = rc ? rc : count_apart(m, run);
     if (count > 1)
         rc = sonde__cp_open(m, profile, list, count, max_rows, progress, run);
     if (count > 1 && !rc)

@@ -68,3 +68,12 @@ void sonde__cp_move(struct sonde__cp_process *p, const struct sonde_needs *needs
     move_waits(&k, g->op_waits, g->op_wait_count);
     move_threads(&k, g);
 }
+
+void sonde__cp_move_back(struct sonde_path *path, const struct sonde_needs *needs)
+{
+    for (size_t i = 0; i < path->segments.count; i++) {
+        struct sonde_path_segment *step = &path->segments.items[i];
+        step->start_ns = sonde_needs_own_time(needs, step->process, step->start_ns);
+        step->end_ns = sonde_needs_own_time(needs, step->process, step->end_ns);
+    }
+}
