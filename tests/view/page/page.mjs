@@ -539,10 +539,11 @@ class Tour {
     if (space && (await this.page.locator(`[data-series=s${number}]`).count()) > 0) {
       await this.page.locator(`.tl-track:has([data-series=s${number}])`).scrollIntoViewIfNeeded();
       await this.watch.settled();
-      const at_ns = space.peak_ns - run.processes[header.series[number].process].origin_ns + run.length_ns / 2000;
-      let words;
+      const peak_ns = space.peak_ns - run.processes[header.series[number].process].origin_ns;
+      let words, tries = 0;
       const holds = await this.becomes(async () => {
-        const { said } = await this.saidAt({ from: 0, to: run.length_ns }, at_ns);
+        // Which pixel it is in depends on how both are rounded; it may last for less than one.
+        const { said } = await this.saidAt({ from: 0, to: run.length_ns }, peak_ns + ((tries++ % 5) / 2000) * run.length_ns);
         words = said.find(({ series }) => series === number)?.words.split(" to ").at(-1) ?? "";
         return Math.abs(numberOf(words) - space.peak_bytes) <= 0.006 * space.peak_bytes;
       });
