@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,13 +152,14 @@ static uint64_t used_size(int fd, uint64_t size, const struct sonde__live *live)
     return read_at(fd, &next, sizeof next, used) == 0 && memcmp(&next, &nothing, sizeof next) == 0 ? used : size;
 }
 
-/* Segments that were begun meanwhile are read, too: rows that were read may be about what is in them. */
-static uint64_t used_now(int fd, uint64_t size, struct sonde__live *live)
+/* Segments that were begun since `size` was found are read, too: rows that were read may be about what is in them. */
+static uint64_t used_now(int fd, uint64_t file_size, uint64_t size, struct sonde__live *live)
 {
-    struct sonde_live_header now;
-    if (live->header_valid && live->header.segment_count && read_at(fd, &now, sizeof now, 0) == 0 && now.magic == SONDE_LIVE_MAGIC)
-        live->header.segment_count = now.segment_count;
-    return used_size(fd, size, live);
+    uint32_t count;
+    if (!live->header_valid || read_at(fd, &count, sizeof count, offsetof(struct sonde_live_header, segment_count)) || count <= live->header.segment_count)
+        return size;
+    live->header.segment_count = count;
+    return used_size(fd, file_size, live);
 }
 
 static int read_part(int fd, uint64_t at, uint64_t size, struct sonde__live *live)
@@ -198,7 +200,7 @@ static int read_segments(int fd, uint64_t file_size, struct sonde__live *live)
     while (at < size && !status) {
         status = read_part(fd, at, size, live);
         at = size;
-        size = used_now(fd, file_size, live);
+        size = used_now(fd, file_size, size, live);
     }
     return status;
 }

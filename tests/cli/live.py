@@ -338,7 +338,7 @@ class Process:
         os.makedirs(path)
         with open(os.path.join(path, "live.sonde"), "wb") as file:
             segments = list(self.segments())
-            file.write(self.header(len(segments)).ljust(SEGMENT, b"\0"))
+            file.write(self.header(1 + len(segments)).ljust(SEGMENT, b"\0"))
             for table, owner, first, used, width, data in segments:
                 head = struct.pack("<IHHIIQI36s", 0x47455353, TABLES.index(table), 0, owner, used, first, width, b"")
                 file.write((head + data).ljust(SEGMENT, b"\0"))

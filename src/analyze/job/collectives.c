@@ -79,8 +79,6 @@ int sonde__trace_is_whole(const struct sonde_measurement *m, const struct sonde_
     struct sonde_recorded recorded = {0};
     const int rc = sonde_recorded_compute(m, p, &recorded);
     *whole = !recorded.pauses.count && !p->damaged_chunks && !p->header.message_rows_dropped;
-    for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
-        *whole &= !p->header.ledger.dropped[cause];
     sonde_recorded_fini(&recorded);
     return rc;
 }
@@ -101,6 +99,8 @@ static int read_lane(struct gathering *g, uint32_t process, uint32_t lane)
         .host = sonde__clocks_host(g->clocks, p->name),
     };
     const int rc = sonde__trace_is_whole(g->m, p, &g->like.whole);
+    for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
+        g->like.whole &= !p->header.ledger.dropped[cause];
     return rc ? rc : sonde_trace_each(p, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP, .lane = lane}, take, g);
 }
 

@@ -12,7 +12,8 @@
 /* What that says of the clocks of hosts (to be aligned then). Of a communicator, or two ranks that send each other, only where all kernels of all
  * of them are there: else the k-th of one may be another of the next. 0, SONDE_ENOMEM, or an error of reading. */
 int sonde__collective_bounds(const struct sonde_measurement *m, struct sonde__clocks *clocks);
-/* Is nothing missing of a process's trace, so that the n-th of one kind is the n-th that it did? The same errors. */
+/* Was recording never off, and is no message missing, so that the n-th of one kind is the n-th that the process did? Of operations the ledger tells.
+ * The same errors. */
 int sonde__trace_is_whole(const struct sonde_measurement *m, const struct sonde_process *p, bool *whole);
 /* What is taken to belong together was so by the times, too: no kernel ended before those that it needed had begun. Where ranks were not recorded from
  * the same call on, that is mostly not so, and nothing is said of these. The same errors. */
