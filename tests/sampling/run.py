@@ -266,6 +266,20 @@ def case_switches(options, launcher=()):
         require(tid != m.said["tid"] or not any(o[1] + 1000 < at < o[2] - 1000 for o in mine), "a sample while off the CPU")
 
 
+def case_leaves(options):
+    """What threads do while the end waits for operations is known as before: a thread that sleeps goes on, the one that ends waits."""
+    m = Measured(options, "leaves", [options.work_program, "leaves"])
+    if not m.ledger["switches"]:
+        print("skipped: this kernel gives no context-switch records")
+        sys.exit(SKIP)
+    require(m.ledger["switch_rows_dropped"] == 0, f"{m.ledger['switch_rows_dropped']} rows were dropped")
+    begin, end = m.said["leaves"], max(max(o[1], o[2]) for o in m.off)
+    require(end - begin > 0.9e9, f"the end took {end - begin} ns")
+    for name in ("sleeper", "tid"):
+        off = sum((o[2] or end) - o[1] for o in m.off if o[0] == m.said[name] and o[1] > begin)
+        require(off > 0.6 * (end - begin), f"{name}: {off} ns off the CPU, of {end - begin}")
+
+
 def case_hands(options):
     """Times off the CPU are recorded 1,500 times in a second of CPU time, whatever the number of threads; more in one turn of the
     monitor's, which may be late: 512 of each of eight threads."""

@@ -10,6 +10,7 @@
  *     work hands MS      eight threads hand over to each other, and use a few microseconds in between
  *     work named N       N times each: sleeps, and waits for a lock, a condition, a pipe, a thread, of known length
  *     work build         time within a call of OpenCL: the kernel's compilation
+ *     work leaves        ends while an operation waits for ever, and a thread sleeps again and again
  *
  * Prints what it found with its own clocks, one `NAME VALUE` per line.
  */
@@ -445,6 +446,33 @@ static void build(void)
     printf("in_calls %llu\n", (unsigned long long)in_calls);
 }
 
+static void *sleeper(void *arg)
+{
+    (void)arg;
+    printf("sleeper %ld\n", (long)syscall(SYS_gettid));
+    fflush(stdout);
+    for (;;) {
+        const struct timespec nap = {0, 2000000};
+        nanosleep(&nap, NULL);
+        for (volatile int i = 0; i < 20000; i++)
+            ;
+    }
+    return NULL;
+}
+
+static void leaves(void)
+{
+    static int never;
+    cl_int error;
+    pthread_t thread;
+    pthread_create(&thread, NULL, sleeper, NULL);
+    usleep(200000);
+    cl_event gate = clCreateUserEvent(g.context, &error);
+    clEnqueueWriteBuffer(g.queue, g.buffer, CL_FALSE, 0, sizeof never, &never, 1, &gate, NULL);
+    printf("tid %ld\nleaves %llu\n", (long)syscall(SYS_gettid), (unsigned long long)read_clock(CLOCK_MONOTONIC_RAW));
+    exit(0);
+}
+
 int main(int argc, char **argv)
 {
     guest_open(&g);
@@ -471,6 +499,8 @@ int main(int argc, char **argv)
         named(ms);
     if (argc > 1 && strcmp(argv[1], "build") == 0)
         build();
+    if (argc > 1 && strcmp(argv[1], "leaves") == 0)
+        leaves();
     printf("ran %d\n", guest_read(&g));
     guest_close(&g);
     return 0;

@@ -26,6 +26,7 @@
 #define SLOW_NS       100000000u  /* the ledger */
 #define MODULES_NS    200000000u
 #define CLOCKS_NS    3000000000u
+#define NAP_MOST_US        2000u  /* of a thread that waits for a flush */
 
 static uint64_t turns_at_slow, modules_at, clocks_at, clocks_gap, clocks_missing;
 enum {
@@ -230,14 +231,15 @@ bool sonde__monitor_flush(enum sonde_flush how, unsigned bound_ms)
 {
     if (sonde__on_monitor || atomic_load(&ready) != OPEN)
         return false;
-    uint64_t until = sonde_now_ns() + bound_ms * (uint64_t)1000000;
+    const uint64_t begin = sonde_now_ns(), until = begin + bound_ms * (uint64_t)1000000;
     atomic_fetch_or(&flush_wanted, 1u << how);
     uint32_t mine = atomic_fetch_add(&flush_asked, 1) + 1;
     sonde__monitor_wake();
     while ((int32_t)(atomic_load(&flush_answered) - mine) < 0) {
-        if (sonde_now_ns() > until)
+        const uint64_t now = sonde_now_ns(), nap_us = (now - begin) / 16000; /* a sixteenth longer than it takes, at most */
+        if (now > until)
             return false;
-        sonde__nap(50);
+        sonde__nap(nap_us < 50 ? 50 : (nap_us > NAP_MOST_US ? NAP_MOST_US : (unsigned)nap_us));
     }
     return true;
 }

@@ -6,6 +6,7 @@
 #include "agent/store/store.h"
 
 #define DEATH_PASSES_MS  600 /* when a signal kills the program: the monitor's part of how long it is kept from that */
+#define LOOK_NS     10000000 /* threads go on meanwhile: what tells when they were off the CPU holds a thousand records of each */
 #define PASSES_BOUND_MS 2500 /* else a little longer than SONDE_EXIT_BOUND_MS when it is busy asking: less than its caller waits */
 
 void sonde__settle_drain(void)
@@ -84,11 +85,14 @@ void sonde__settle_late(void)
 
 static bool settles_within_bound(void)
 {
-    const uint64_t until_ns = sonde_now_ns() + PASSES_BOUND_MS * 1000000ull;
-    for (int n = 0; n < SONDE_EXIT_BOUND_MS * 5 && sonde_now_ns() < until_ns; n++) {
+    uint64_t now = sonde_now_ns(), looked_ns = now;
+    const uint64_t until_ns = now + PASSES_BOUND_MS * 1000000ull;
+    for (int n = 0; n < SONDE_EXIT_BOUND_MS * 5 && now < until_ns; n++, now = sonde_now_ns()) {
         sonde__nap(200);
         if (settled(SONDE_COLLECT_LAST))
             return true;
+        if (now - looked_ns >= LOOK_NS)
+            sonde__sample_turn(looked_ns = now);
     }
     return false;
 }

@@ -88,6 +88,7 @@ static void no_ring(struct sonde_ring *r)
     r->fd = -1;
     r->flags = r->lane = 0;
     r->out_ns = r->count = 0;
+    r->full = false;
 }
 
 bool sonde__ring_open(struct sonde_target *x)
@@ -188,12 +189,16 @@ static uint32_t lane_of(const struct sonde_target *x)
     return lane;
 }
 
+/* What did not fit is told of only when there is room again. */
 void sonde__ring_last(struct sonde_target *x)
 {
     if (!x->ring.page)
         return;
     x->ring.lane = lane_of(x);
-    put_row(x, 0);
+    if (x->ring.full)
+        sonde__trace_lost(0, SONDE_TABLE_SWITCH, SONDE_DROP_CHANNEL_FULL, 1);
+    else
+        put_row(x, 0);
 }
 
 void sonde__ring_drain(struct sonde_target *x)
@@ -205,6 +210,7 @@ void sonde__ring_drain(struct sonde_target *x)
     const unsigned char *data = (const unsigned char *)page + PAGE;
     uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), tail = page->data_tail;
     struct record record;
+    r->full = head - tail > DATA_PAGES * PAGE - 2 * sizeof record; /* the kernel leaves some room */
     if (head == tail)
         return;
     r->lane = lane_of(x);

@@ -22,6 +22,7 @@ struct sonde_ring { /* context switches of a thread, as the kernel writes them; 
     uint32_t lane;          /* of its rows; 0: not known yet */
     uint64_t out_ns;        /* 0: it is on the CPU, or that is not known */
     uint64_t count;         /* records in this second */
+    bool full;              /* no more could be written when it was read last */
 };
 
 enum sonde_target_state {
