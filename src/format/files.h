@@ -59,14 +59,14 @@ struct sonde__data {
     uint64_t index_at;                /* offset of the index in use; 0 = read without one */
 };
 
-/* Files up to this size are read through, and every checksum verified, when
- * they are opened; larger ones by their index. Only tests change it. */
+/* Measurements whose files have up to so many bytes together are read through, and every checksum verified, when
+ * they are opened; larger ones by the files' indices. Only tests change it. */
 extern uint64_t sonde__read_through_bytes;
 
-/* Map `dir`/data.sonde and find its chunks. `eager`: never use the index.
+/* Map `dir`/data.sonde and find its chunks. `through`: of all of the file, never by its index.
  * ENOTFOUND when there is no file; EVERSION; EFORMAT when it has bytes but no
  * chunk; EIO; ENOMEM. */
-int sonde__data_open(const char *dir, bool eager, struct sonde__data *data, struct sonde_diag *diag);
+int sonde__data_open(const char *dir, bool through, struct sonde__data *data, struct sonde_diag *diag);
 void sonde__data_close(struct sonde__data *data);
 
 /* By table, owner, first. */

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "folder.h"
+#include "base/parallel.h"
+#include "base/vector.h"
 #include "process.h"
 
 static const char cannot[] = "cannot read the measurement";
@@ -75,31 +77,95 @@ static int read_manifest(struct sonde_measurement *m, struct sonde_diag *diag)
     return status;
 }
 
+/* A process's folder, as it was read. */
+struct opened {
+    char *path, *name;
+    struct sonde_process process;
+    struct sonde_diag reason;
+    int status;
+};
+
+struct opening {
+    SONDE_VECTOR(struct opened) items;
+    bool through; /* their files are read whole, whatever is asked */
+};
+
+static int open_one(void *user, uint32_t task)
+{
+    struct opening *all = user;
+    struct opened *one = &all->items.items[task];
+    one->status = sonde__process_open(one->path, one->name, all->through, &one->process, &one->reason);
+    return 0;
+}
+
+/* Sizes of the files say whether they are read through: together, so that a job of a thousand small ones is not. */
+static void choose_way(struct opening *all)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < all->items.count; i++) {
+        char *path = sonde__path(all->items.items[i].path, SONDE_DATA_FILE);
+        struct stat st;
+        bytes += path && stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+        free(path);
+    }
+    all->through = bytes <= sonde__read_through_bytes;
+}
+
 /* One more process; a damaged one is counted and left out. Only what leaves no
  * doubt about the rest is an error: no memory, or another version. The reason
  * of the first damage stays in `diag`, for when nothing else is readable. */
-static int add_process(struct sonde_measurement *m, const char *path, const char *name, struct sonde_diag *diag)
+static int add_process(struct sonde_measurement *m, const struct opened *one, struct sonde_diag *diag)
 {
-    struct sonde_diag reason = {0};
-    struct sonde_process *more = realloc(m->processes, (m->process_count + 1) * sizeof *more);
-    int status;
-
-    if (!more)
-        return sonde_diag_set(diag, SONDE_ENOMEM, path, cannot);
-    m->processes = more;
-    status = sonde__process_open(path, name, &more[m->process_count], &reason);
-    if (!status) {
-        m->disk_bytes += more[m->process_count].disk_bytes;
-        m->damaged_chunks += more[m->process_count].damaged_chunks;
-        m->process_count++;
+    if (!one->status) {
+        m->disk_bytes += one->process.disk_bytes;
+        m->damaged_chunks += one->process.damaged_chunks;
+        m->processes[m->process_count++] = one->process;
         return 0;
     }
-    if (status == SONDE_EEMPTY)
+    if (one->status == SONDE_EEMPTY)
         return 0;
     m->damaged_chunks++;
-    if (diag && (!diag->code || status == SONDE_ENOMEM || status == SONDE_EVERSION))
-        *diag = reason;
-    return status == SONDE_ENOMEM || status == SONDE_EVERSION ? status : 0;
+    if (diag && (!diag->code || one->status == SONDE_ENOMEM || one->status == SONDE_EVERSION))
+        *diag = one->reason;
+    return one->status == SONDE_ENOMEM || one->status == SONDE_EVERSION ? one->status : 0;
+}
+
+/* All of them, several at a time; those that are not taken over are closed again. */
+static int open_processes(struct sonde_measurement *m, struct opening *all, struct sonde_diag *diag)
+{
+    const uint32_t count = (uint32_t)all->items.count;
+    int status = 0;
+    choose_way(all);
+    m->processes = calloc((size_t)count + 1, sizeof *m->processes);
+    if (!m->processes)
+        return sonde_diag_set(diag, SONDE_ENOMEM, m->path, cannot);
+    sonde_parallel_run(sonde_parallel_threads(), count, open_one, all);
+    for (uint32_t i = 0; i < count; i++) {
+        struct opened *one = &all->items.items[i];
+        if (status && !one->status)
+            sonde__process_close(&one->process);
+        status = status ? status : add_process(m, one, diag);
+    }
+    return status;
+}
+
+static int add_opened(struct opening *all, char *path, const char *name)
+{
+    struct opened one = {.path = path, .name = path ? strdup(name) : NULL};
+    if (one.name && !sonde_vector_push(&all->items, one))
+        return 0;
+    free(one.path);
+    free(one.name);
+    return SONDE_ENOMEM;
+}
+
+static void fini_opening(struct opening *all)
+{
+    for (size_t i = 0; i < all->items.count; i++) {
+        free(all->items.items[i].path);
+        free(all->items.items[i].name);
+    }
+    sonde_vector_fini(&all->items);
 }
 
 /* Code that was loaded onto devices: counted, read when somebody asks for it. */
@@ -117,23 +183,32 @@ static uint64_t folder_bytes(const char *path)
     return bytes;
 }
 
-static int add_directory(struct sonde_measurement *m, const char *name, struct sonde_diag *diag)
+static int add_directory(struct sonde_measurement *m, const char *name, struct opening *all, struct sonde_diag *diag)
 {
     char *path = sonde__path(m->path, name);
-    int status = path ? 0 : sonde_diag_set(diag, SONDE_ENOMEM, m->path, cannot);
+    int status = path ? 0 : SONDE_ENOMEM;
 
-    if (path && strcmp(name, SONDE_CODE_FOLDER) == 0)
+    if (path && strcmp(name, SONDE_CODE_FOLDER) == 0) {
         m->disk_bytes += folder_bytes(path);
-    else if (path && is_process(path))
-        status = add_process(m, path, name, diag);
+    } else if (path && is_process(path)) {
+        status = add_opened(all, path, name);
+        path = NULL;
+    }
     free(path);
-    return status;
+    return status ? sonde_diag_set(diag, status, m->path, cannot) : 0;
+}
+
+static int by_name(const void *left, const void *right)
+{
+    const struct opened *a = left, *b = right;
+    return strcmp(a->name, b->name);
 }
 
 static int read_directory(struct sonde_measurement *m, struct sonde_diag *diag)
 {
     DIR *dir = opendir(m->path);
     struct dirent *entry;
+    struct opening all = {0};
     int status = 0;
 
     if (!dir) {
@@ -147,8 +222,12 @@ static int read_directory(struct sonde_measurement *m, struct sonde_diag *diag)
     }
     while (!status && (entry = readdir(dir)))
         if (entry->d_name[0] != '.')
-            status = add_directory(m, entry->d_name, diag);
+            status = add_directory(m, entry->d_name, &all, diag);
     closedir(dir);
+    if (all.items.count) /* which of several damaged ones is told of does not depend on the file system */
+        qsort(all.items.items, all.items.count, sizeof *all.items.items, by_name);
+    status = status ? status : open_processes(m, &all, diag);
+    fini_opening(&all);
     return status;
 }
 
@@ -158,14 +237,15 @@ static int read_single(struct sonde_measurement *m, struct sonde_diag *diag)
     const char *slash;
     char *path = strdup(m->path);
     size_t length = path ? strlen(path) : 0;
+    struct opening all = {0};
     int status;
 
-    if (!path)
-        return sonde_diag_set(diag, SONDE_ENOMEM, m->path, cannot);
     while (length > 1 && path[length - 1] == '/')
         path[--length] = '\0';
-    slash = strrchr(path, '/');
-    status = add_process(m, m->path, slash ? slash + 1 : path, diag);
+    slash = path ? strrchr(path, '/') : NULL;
+    status = path ? add_opened(&all, strdup(m->path), slash ? slash + 1 : path) : SONDE_ENOMEM;
+    status = status ? sonde_diag_set(diag, status, m->path, cannot) : open_processes(m, &all, diag);
+    fini_opening(&all);
     free(path);
     return status;
 }

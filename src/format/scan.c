@@ -394,10 +394,10 @@ static bool map_file(struct sonde__data *data, int fd)
     return data->bytes;
 }
 
-static int find_chunks(struct sonde__data *data, int fd, bool eager)
+static int find_chunks(struct sonde__data *data, int fd, bool through)
 {
     struct sonde_chunk footer;
-    bool indexed = !eager && data->size > sonde__read_through_bytes && find_footer(data, fd, &footer);
+    bool indexed = !through && find_footer(data, fd, &footer);
 
     if (indexed && !map_file(data, fd))
         return SONDE_EIO;
@@ -407,7 +407,7 @@ static int find_chunks(struct sonde__data *data, int fd, bool eager)
     return status || data->bytes || map_file(data, fd) ? status : SONDE_EIO;
 }
 
-int sonde__data_open(const char *dir, bool eager, struct sonde__data *data, struct sonde_diag *diag)
+int sonde__data_open(const char *dir, bool through, struct sonde__data *data, struct sonde_diag *diag)
 {
     char *path = sonde__path(dir, SONDE_DATA_FILE);
     int status, fd;
@@ -419,7 +419,7 @@ int sonde__data_open(const char *dir, bool eager, struct sonde__data *data, stru
     status = fd < 0 ? fd : 0;
     if (!status && data->size) {
         errno = 0;
-        status = find_chunks(data, fd, eager);
+        status = find_chunks(data, fd, through);
         if (status < 0) {
             int errnum = errno;
             sonde_diag_set(diag, status, path, "cannot read the measurement");
