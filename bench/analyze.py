@@ -6,6 +6,7 @@
     scale     summary, profile and blame of made-up measurements (tests/synth) of growing size
     symbols   the functions of a program with 100 MB of debug information
     ranks     the same of jobs: each rank has 100,000 operations, 1,000 ranks where that fits
+    team      such jobs read by several processes (`mpirun sonde report`), each with one thread: the same job, and one that grows with them
     diff      `sonde diff` of two such measurements
     peers     the same questions to pandas and to Perfetto's trace processor, where they are installed
 
@@ -173,6 +174,31 @@ class Analyze:
         for (ranks, view), costs in results.items():
             say(f"  {ranks:>6,}  {view:10} {spread([c.cpu for c in costs]):>24}  {median(costs, 'cpu') / ranks * 1e3:11.2f}  {median(costs, 'wall'):7.2f}  {max(c.megabytes for c in costs):6.0f}")
 
+    # ---- several processes ----------------------------------------------------------------
+
+    def team(self):
+        if not shutil.which("mpirun"):
+            return say("mpirun sonde report: skipped, there is no mpirun")
+        cores = len(os.sched_getaffinity(0))
+        sizes = [size for size in (1, 2, 4, 8, 16, 32, 64) if size <= cores]
+        most = next(ranks for ranks in (1000, 100, 10) if ranks * RANK <= max(self.sizes) or ranks == 10)
+        each = most // sizes[-1]
+        say(f"mpirun sonde report: {cores} processors, each process with one thread; {most:,} ranks in all, or {each} for each process")
+        env = {"SONDE_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        jobs = {ranks: self.make_job(ranks) for ranks in sorted({most, *(each * size for size in sizes)})}
+        variants = {}
+        for view in ("profile", "summary", "critical"):
+            for size in sizes:
+                for name, ranks in ("one job", most), ("growing", each * size):
+                    command = ["mpirun", "-n", str(size), self.sonde, "report", jobs[ranks], view]
+                    variants[view, name, size, ranks] = lambda command=command: Cost(command, env=env)
+        results = paired(variants, self.rounds)
+        say(f"  {'view':10} {'job':8} {'processes':>9}  {'ranks':>6}  {'wall s':>8}  [least, most]   {'times the speed':>15}  {'CPU s':>7}  {'MB each':>7}")
+        for (view, name, size, ranks), costs in results.items():
+            first = next(value for key, value in results.items() if key[:3] == (view, name, 1))
+            speed = median(first, "wall") / median(costs, "wall") * ranks / (most if name == "one job" else each)
+            say(f"  {view:10} {name:8} {size:9}  {ranks:6,}  {spread([c.wall for c in costs]):>24}  {speed:15.2f}  {median(costs, 'cpu'):7.1f}  {max(c.megabytes for c in costs):7.0f}")
+
     # ---- diff ------------------------------------------------------------------------
 
     def diff(self):
@@ -288,7 +314,7 @@ def default_sizes(build, full=False):
 
 
 def main():
-    sections = ["scale", "ranks", "diff", "symbols", "peers"]
+    sections = ["scale", "ranks", "team", "diff", "symbols", "peers"]
     parser = argparse.ArgumentParser(description="reading and computing, in figures")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"))

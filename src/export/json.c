@@ -347,7 +347,7 @@ static json_t *total(struct writer *w, const struct sonde_group *group, bool api
     json_object_set_new(all, "total_ns", s->timed ? number(s->sum_ns) : json_null());
     json_object_set_new(all, "min_ns", s->timed ? number(s->min_ns) : json_null());
     json_object_set_new(all, "max_ns", s->timed ? number(s->max_ns) : json_null());
-    json_object_set_new(all, "mean_ns", s->timed ? json_real(s->mean_ns) : json_null());
+    json_object_set_new(all, "mean_ns", s->timed ? json_real(sonde_stat_mean(s)) : json_null());
     json_object_set_new(all, "stddev_ns", s->timed > 1 ? json_real(sonde_stat_stddev(s)) : json_null());
     if (!api) {
         json_object_set_new(all, "kind", json_string(sonde_op_kind_name(group->op)));

@@ -503,7 +503,7 @@ static void put_times(struct writer *w, const struct sonde_stat *s)
     put_if(w, s->timed, s->min_ns);
     put_if(w, s->timed, s->max_ns);
     if (s->timed) {
-        put_real(w, s->mean_ns);
+        put_real(w, sonde_stat_mean(s));
         put_real(w, sonde_stat_stddev(s));
     } else {
         put_null(w);

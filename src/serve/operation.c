@@ -243,7 +243,7 @@ static void alike_cell(struct sonde_view_table *t, const struct sonde_group *gro
     struct sonde_view_table *cells = sonde_cell_object(t);
     sonde_cell_int(cells, true, stat->count);
     sonde_cell_int(cells, true, stat->timed);
-    sonde_cell_real(cells, stat->timed, stat->mean_ns);
+    sonde_cell_real(cells, stat->timed, sonde_stat_mean(stat));
     sonde_cell_int(cells, stat->timed, stat->min_ns);
     sonde_cell_int(cells, stat->timed, stat->max_ns);
     sonde_cell_percentile(cells, stat, .50);

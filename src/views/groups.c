@@ -133,7 +133,7 @@ void sonde_cells_times(struct sonde_view_table *t, const struct sonde_stat *stat
     const bool timed = stat->timed > 0;
     sonde_cell_share(t, (double)stat->sum_ns, (double)all_ns);
     sonde_cell_int(t, timed, stat->sum_ns);
-    sonde_cell_real(t, timed, stat->mean_ns);
+    sonde_cell_real(t, timed, sonde_stat_mean(stat));
     sonde_cell_int(t, timed, stat->min_ns);
     sonde_cell_int(t, timed, stat->max_ns);
     sonde_cell_real(t, timed, sonde_stat_stddev(stat));

@@ -156,7 +156,7 @@ static const char *kernel_row(struct sonde_view_table *t, const struct sonde_que
     sonde_cell_text(t, name);
     sonde_cell_int(t, true, s->count);
     sonde_cell_int(t, s->timed > 0, s->sum_ns);
-    sonde_cell_real(t, s->timed > 0, s->mean_ns);
+    sonde_cell_real(t, s->timed > 0, sonde_stat_mean(s));
     sonde_cell_percentile(t, s, .95);
     callers_cell(t, q, group);
     return name;

@@ -4,7 +4,8 @@
     run.py --sonde build/bin/sonde --programs build/tests/mpi --work DIR CASE
 
 Programs are ranks.openmpi and ranks.mpich, one source built with each library. Cases: openmpi, mpich (the launcher is recorded),
-openmpi.each (each rank is recorded by a record of its own), unchanged (the program is as it is without Sonde), python, fortran, hosts (two, as far as their ranks can see), tool (another one), off.
+openmpi.each (each rank is recorded by a record of its own), unchanged (the program is as it is without Sonde), python, fortran, hosts (two, as far as their ranks can see), tool (another one), off,
+together (`mpirun sonde report` with each library).
 """
 import argparse
 import collections
@@ -220,6 +221,33 @@ class Test:
         require((ranks["hosts_apart"], len(offsets)) == (0, 2) and bound <= ranks["clock_bound_ns"] < LATE_NS / 10, f"{ranks['clock_bound_ns']} ns, {offsets}")
         off = abs(max(offsets.values()) - min(offsets.values()) - apart)
         require(off <= ranks["clock_bound_ns"], f"the axis is off by {off} ns, and says {ranks['clock_bound_ns']}")
+
+    def together(self):
+        """`mpirun sonde report` prints what one process alone prints, once, to the byte, and ends where that fails."""
+        self.record("mpirun.openmpi", "-n", str(RANKS), self.program("openmpi"))
+        sonde, views = self.options.sonde, ("summary", "critical", "messages", "ranks", "statistics", "profile", "blame")
+        questions = [[view, *more] for view in views for more in ([], ["--json", "--limit", "0"])] + [["advice", "--json"], ["nothing"], ["kernels", "--lane", "x"]]
+        for library, size in (("openmpi", 3), ("mpich", 2)):
+            self.program(library)
+            launch = [f"mpirun.{library}", "-n"]
+            for question in questions:
+                alone, done = (run(*before, sonde, "report", self.out, *question) for before in ([], [*launch, str(size)]))
+                require((done.returncode, done.stdout) == (alone.returncode, alone.stdout), f"{library}, {question}: {done.stdout[:2000]}\nnot\n{alone.stdout[:2000]}{done.stderr}")
+                said = [line for line in done.stderr.splitlines() if line.startswith("sonde")]
+                require(said == [line for line in alone.stderr.splitlines() if line.startswith("sonde")], f"{library}, {question}: {done.stderr}\nnot\n{alone.stderr}")
+            # the second of them finds nothing there
+            done = run(*launch, "1", sonde, "report", self.out, "kernels", ":", "-n", "1", sonde, "report", self.out + ".none", "kernels")
+            require(done.returncode and not done.stdout and "process 1 of 2" in done.stderr and ".none" in done.stderr, f"{library}: {done}")
+            # a program of a job asks for a report: each gets its own
+            done = run(*launch, "2", "sh", "-c", f"{sonde} report {self.out} kernels; exit 0")
+            once = run(sonde, "report", self.out, "kernels").stdout
+            require(sorted(done.stdout.splitlines()) == sorted(once.splitlines() * 2), f"{library}: {done.stdout}")
+            # of one that is being written, which is what a process that was killed left
+            live = os.path.join(self.options.work, "live.sonde")
+            shutil.rmtree(live, ignore_errors=True)
+            self.recorded(os.path.join(self.options.programs, "..", "sonde-synth"), "--ranks", "--processes", "2", "--unsealed", live)
+            done = run(*launch, "3", sonde, "report", live, "kernels")
+            require((done.returncode, done.stdout) == (0, run(sonde, "report", live, "kernels").stdout) and "one process of 3 reads it" in done.stderr, f"{library}: {done}")
 
     def tool(self):
         """Another tool of the profiling interface works beside us, and what it hands on to the library by that is told of once."""

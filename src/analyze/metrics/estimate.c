@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analyze/trace/each.h"
+
 double sonde_share_error(double hits, double samples)
 {
     if (samples <= 0)
@@ -30,6 +32,18 @@ void sonde_estimate_fini(struct sonde_estimate *estimate)
 {
     sonde_vector_fini(&estimate->items);
     sonde_vector_fini(&estimate->pools);
+}
+
+void sonde_estimate_put(struct sonde_text *found, const struct sonde_estimate *estimate)
+{
+    sonde_found_put_vector(found, &estimate->items);
+    sonde_found_put_vector(found, &estimate->pools);
+}
+
+void sonde_estimate_get(struct sonde_found *found, struct sonde_estimate *estimate)
+{
+    sonde_found_get_vector(found, &estimate->items);
+    sonde_found_get_vector(found, &estimate->pools);
 }
 
 /* What the groups have of one pool. */
@@ -149,20 +163,45 @@ static int add_lane_time(struct sonde_estimate *out, struct lane *lane, const st
     return sonde_vector_push(&out->items, (struct sonde_estimate_item){lane->pool - 1, node, 0, (double)row->sum_ns});
 }
 
+struct estimating {
+    const struct sonde_measurement *m;
+    const struct sonde_profile *profile;
+    struct sonde_estimate *out;
+};
+
+static int find_cpu(void *user, uint32_t process, struct sonde_text *found)
+{
+    const struct estimating *e = user;
+    const struct sonde_process *p = &e->m->processes[process];
+    struct sonde_estimate estimate = {0};
+    struct lane *lanes = calloc((size_t)p->lane_count + 1, sizeof *lanes);
+    int rc = lanes ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
+        const struct sonde_row_profile *row = &p->profiles[i];
+        if (row->lane && row->lane < p->lane_count && p->lanes[row->lane].kind == SONDE_LANE_KIND_THREAD && row->sum_ns)
+            rc = add_lane_time(&estimate, &lanes[row->lane], row, sonde_profile_locate(e->profile, process, row->node));
+    }
+    sonde_estimate_put(found, &estimate);
+    sonde_estimate_fini(&estimate);
+    free(lanes);
+    return rc;
+}
+
+static int add_cpu(void *user, uint32_t process, struct sonde_found *found)
+{
+    const struct estimating *e = user;
+    struct sonde_estimate estimate = {0};
+    (void)process;
+    sonde_estimate_get(found, &estimate);
+    const int rc = sonde_estimate_join(e->out, &estimate);
+    sonde_estimate_fini(&estimate);
+    return rc;
+}
+
 int sonde_estimate_cpu(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_estimate *out)
 {
-    int rc = 0;
-    for (uint32_t k = 0; k < m->process_count && !rc; k++) {
-        const struct sonde_process *p = &m->processes[k];
-        struct lane *lanes = calloc((size_t)p->lane_count + 1, sizeof *lanes);
-        rc = lanes ? 0 : SONDE_ENOMEM;
-        for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
-            const struct sonde_row_profile *row = &p->profiles[i];
-            if (row->lane && row->lane < p->lane_count && p->lanes[row->lane].kind == SONDE_LANE_KIND_THREAD && row->sum_ns)
-                rc = add_lane_time(out, &lanes[row->lane], row, sonde_profile_locate(profile, k, row->node));
-        }
-        free(lanes);
-    }
+    struct estimating e = {m, profile, out};
+    const int rc = sonde_each_process(m, &(struct sonde_each){.find = find_cpu, .add = add_cpu}, &e);
     if (out->items.count)
         qsort(out->items.items, out->items.count, sizeof *out->items.items, by_pool);
     return rc;

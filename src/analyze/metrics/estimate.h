@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "analyze/profile/profile.h"
+#include "base/team.h"
 #include "base/vector.h"
 
 struct sonde_estimate_item { /* the time of one context in the gaps of one pool */
@@ -34,6 +35,8 @@ struct sonde_estimate {      /* ready when zeroed */
 
 int sonde_estimate_join(struct sonde_estimate *sum, const struct sonde_estimate *more); /* pools stay apart */
 void sonde_estimate_fini(struct sonde_estimate *estimate);
+void sonde_estimate_put(struct sonde_text *found, const struct sonde_estimate *estimate); /* base/team.h */
+void sonde_estimate_get(struct sonde_found *found, struct sonde_estimate *estimate);
 
 /* CPU time by context: samples of each thread divide what it used. 0 or SONDE_ENOMEM; fini in either case. */
 int sonde_estimate_cpu(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_estimate *out);

@@ -2,7 +2,7 @@
  * "Measurement and analysis of GPU-accelerated applications with HPCToolkit",
  * section 6: expand, unify, sum up), with calling contexts as paths of code,
  * not of addresses. */
-#include "profile.h"
+#include "build.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,21 +11,16 @@
 #include "analyze/symbols/pyline.h"
 #include "analyze/symbols/symbols.h"
 #include "base/kinds.h"
+#include "base/team.h"
 #include "base/text.h"
-
-/* One frame of a process becomes one level, or one per inlined function. */
-struct level {
-    uint16_t kind, op;
-    uint32_t name, file, module, line; /* ids in profile->strings */
-    uint64_t offset;
-};
 
 struct builder {
     struct sonde_profile *profile;
     const struct sonde_process *process;
     uint32_t index;
+    bool locates;                        /* contexts that the tree has already, and nothing else */
     struct sonde_symbols symbols;        /* of frames without stored ones */
-    SONDE_VECTOR(struct level) levels;   /* of one frame, outermost first */
+    SONDE_VECTOR(struct sonde__level) levels; /* of one frame, outermost first */
     SONDE_VECTOR(uint32_t) path;         /* node ids from the leaf outwards */
 };
 
@@ -66,7 +61,7 @@ static bool symbol_levels(struct builder *b, uint32_t id, const struct sonde_row
         last++;
     for (size_t i = last; i-- > first && !*rc;) {
         const struct sonde_row_symbol *row = &rows[i];
-        struct level level = {.kind = SONDE_FRAME_NATIVE, .line = row->line};
+        struct sonde__level level = {.kind = SONDE_FRAME_NATIVE, .line = row->line};
         level.name = found ? intern(b, sonde_intern_get(&found->strings, row->function))
                            : intern_id(b, row->function);
         level.file = found ? intern(b, sonde_intern_get(&found->strings, row->file))
@@ -99,9 +94,9 @@ static int native_levels(struct builder *b, uint32_t id)
     if (symbol_levels(b, id, p->symbols, p->symbol_count, NULL, &rc) || rc)
         return rc;
     uint32_t path = frame->module < p->module_count ? p->modules[frame->module].path : 0;
-    return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_NATIVE,
-                                                        .module = intern_id(b, path),
-                                                        .offset = frame->offset});
+    return sonde_vector_push(&b->levels, (struct sonde__level){.kind = SONDE_FRAME_NATIVE,
+                                                               .module = intern_id(b, path),
+                                                               .offset = frame->offset});
 }
 
 /* Code in no module. Without a name all of it is one thing: we know nothing to tell it apart by. */
@@ -115,13 +110,13 @@ static int made_levels(struct builder *b, uint32_t id)
         return 0; /* Python's own, around each function that has a frame already */
     if (symbol_levels(b, id, p->symbols, p->symbol_count, NULL, &rc) || rc)
         return rc;
-    return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_UNKNOWN});
+    return sonde_vector_push(&b->levels, (struct sonde__level){.kind = SONDE_FRAME_UNKNOWN});
 }
 
 static int python_level(struct builder *b, const struct sonde_row_frame *frame)
 {
     const struct sonde_process *p = b->process;
-    struct level level = {.kind = SONDE_FRAME_PYTHON};
+    struct sonde__level level = {.kind = SONDE_FRAME_PYTHON};
     if (frame->module && frame->module < p->pycode_count) {
         const struct sonde_row_pycode *code = &p->pycodes[frame->module];
         level.name = intern_id(b, code->name);
@@ -139,7 +134,7 @@ static int python_level(struct builder *b, const struct sonde_row_frame *frame)
 /* Where it was prepared, by the nearest frame a user recognizes; `offset` leads to the whole context. */
 static int link_level(struct builder *b, const struct sonde_row_frame *frame)
 {
-    struct level level = {.kind = SONDE_FRAME_LINK};
+    struct sonde__level level = {.kind = SONDE_FRAME_LINK};
     uint32_t nearest;
     sonde_map_get(&b->profile->located[b->index], frame->offset, &level.offset);
     if (level.offset && sonde_profile_callers(b->profile, (uint32_t)level.offset, &nearest, 1)) {
@@ -167,7 +162,7 @@ static int operation_level(struct builder *b, uint32_t id)
 {
     const struct sonde_process *p = b->process;
     const struct sonde_row_frame *frame = &p->frames[id];
-    struct level level = {.kind = SONDE_FRAME_OP, .op = frame->op, .name = operation_name(b, frame->name)};
+    struct sonde__level level = {.kind = SONDE_FRAME_OP, .op = frame->op, .name = operation_name(b, frame->name)};
     const size_t now = first_symbol(b->symbols.rows.items, b->symbols.rows.count, id);
     const size_t before = first_symbol(p->symbols, p->symbol_count, id);
     if (now < b->symbols.rows.count && b->symbols.rows.items[now].frame == id) {
@@ -186,7 +181,7 @@ static int frame_levels(struct builder *b, uint32_t id)
     if (id == 0) /* a frame of Sonde's own, or one lost with a damaged chunk: its callees take its place */
         return 0;
     if (id >= b->process->frame_count)
-        return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_UNKNOWN});
+        return sonde_vector_push(&b->levels, (struct sonde__level){.kind = SONDE_FRAME_UNKNOWN});
     const struct sonde_row_frame *frame = &b->process->frames[id];
     switch (frame->kind) {
     case SONDE_FRAME_NATIVE:
@@ -194,31 +189,30 @@ static int frame_levels(struct builder *b, uint32_t id)
     case SONDE_FRAME_PYTHON:
         return python_level(b, frame);
     case SONDE_FRAME_API:
-        return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_API,
-                                                            .name = intern_id(b, frame->name)});
+        return sonde_vector_push(&b->levels, (struct sonde__level){.kind = SONDE_FRAME_API,
+                                                                   .name = intern_id(b, frame->name)});
     case SONDE_FRAME_OP:
         return operation_level(b, id);
     case SONDE_FRAME_CUT:
-        return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_CUT});
+        return sonde_vector_push(&b->levels, (struct sonde__level){.kind = SONDE_FRAME_CUT});
     case SONDE_FRAME_LINK:
         return link_level(b, frame);
     case SONDE_FRAME_RANGE:
-        return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_RANGE,
-                                                            .name = intern_id(b, frame->name),
-                                                            .module = intern_id(b, frame->module)});
+        return sonde_vector_push(&b->levels, (struct sonde__level){.kind = SONDE_FRAME_RANGE,
+                                                                   .name = intern_id(b, frame->name),
+                                                                   .module = intern_id(b, frame->module)});
     case SONDE_FRAME_UNKNOWN:
         return made_levels(b, id);
     default:
-        return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_UNKNOWN});
+        return sonde_vector_push(&b->levels, (struct sonde__level){.kind = SONDE_FRAME_UNKNOWN});
     }
 }
 
 /* ---- the tree ------------------------------------------------------------- */
 
-static bool same(const struct builder *b, const struct sonde_cct_node *node, uint32_t parent,
-                 const struct level *level)
+static bool same(const struct sonde_profile *profile, const struct sonde_cct_node *node, uint32_t parent, const struct sonde__level *level)
 {
-    const struct sonde_intern *s = &b->profile->strings; /* interned: equal text, equal pointer */
+    const struct sonde_intern *s = &profile->strings; /* interned: equal text, equal pointer */
     return node->parent == parent && node->kind == level->kind && node->op == level->op &&
            node->line == level->line && node->offset == level->offset &&
            node->name == sonde_intern_get(s, level->name) &&
@@ -226,9 +220,8 @@ static bool same(const struct builder *b, const struct sonde_cct_node *node, uin
            node->module == sonde_intern_get(s, level->module);
 }
 
-static int add_child(struct builder *b, uint32_t parent, const struct level *level, uint32_t *out)
+static int add_child(struct sonde_profile *profile, uint32_t parent, const struct sonde__level *level, uint32_t *out)
 {
-    struct sonde_profile *profile = b->profile;
     const struct sonde_intern *s = &profile->strings;
     struct sonde_cct_node node = {
         .parent = parent,
@@ -249,19 +242,18 @@ static int add_child(struct builder *b, uint32_t parent, const struct level *lev
     return 0;
 }
 
-static int child(struct builder *b, uint32_t parent, const struct level *level, uint32_t *out)
+int sonde__profile_child(struct sonde_profile *profile, uint32_t parent, const struct sonde__level *level, uint32_t *out)
 {
-    struct sonde_profile *profile = b->profile;
     uint64_t hash = sonde_hash_mix((uint64_t)level->kind << 16 | level->op, parent), at;
     hash = sonde_hash_mix(hash, (uint64_t)level->name << 32 | level->line);
     hash = sonde_hash_mix(hash, (uint64_t)level->file << 32 | level->module);
     hash = sonde_hash_mix(hash, level->offset);
     for (; sonde_map_get(&profile->children, hash, &at); hash++)
-        if (same(b, &profile->nodes.items[at], parent, level)) {
+        if (same(profile, &profile->nodes.items[at], parent, level)) {
             *out = (uint32_t)at;
             return 0;
         }
-    int rc = add_child(b, parent, level, out);
+    int rc = add_child(profile, parent, level, out);
     return rc ? rc : sonde_map_put(&profile->children, hash, *out);
 }
 
@@ -284,7 +276,7 @@ static int locate(struct builder *b, uint32_t id, uint32_t *out)
         int rc = frame_levels(b, row->frame);
         for (size_t k = 0; k < b->levels.count && !rc; k++) {
             uint32_t next;
-            rc = child(b, (uint32_t)at, &b->levels.items[k], &next);
+            rc = sonde__profile_child(b->profile, (uint32_t)at, &b->levels.items[k], &next);
             at = next;
         }
         if (rc || sonde_map_put(located, b->path.items[i], at))
@@ -294,18 +286,9 @@ static int locate(struct builder *b, uint32_t id, uint32_t *out)
     return 0;
 }
 
-uint32_t sonde_profile_locate(const struct sonde_profile *profile, uint32_t process, uint32_t node)
-{
-    uint64_t at = 0;
-    if (process < profile->process_count)
-        sonde_map_get(&profile->located[process], node, &at);
-    return (uint32_t)at;
-}
-
 /* ---- accumulators ---------------------------------------------------------- */
 
-static struct sonde_group *find_group(struct sonde_profile *profile, bool api, uint16_t op,
-                                      const char *name)
+struct sonde_group *sonde__profile_group(struct sonde_profile *profile, bool api, uint16_t op, const char *name)
 {
     struct sonde_map *map = api ? &profile->apis_by_name : &profile->ops_by_name;
     size_t *count = api ? &profile->apis.count : &profile->ops.count;
@@ -351,6 +334,8 @@ static int add_row(struct builder *b, const struct sonde_row_profile *row)
         return 0;
     if (locate(b, row->node, &at))
         return SONDE_ENOMEM;
+    if (b->locates)
+        return 0;
     struct sonde_cct_node *node = &profile->nodes.items[at];
     if (is_sample_row(b->process, row)) {
         sonde_metrics_add(&node->self, &(struct sonde_metrics){.samples = row->count, .cpu_ns = row->sum_ns});
@@ -373,7 +358,7 @@ static int add_row(struct builder *b, const struct sonde_row_profile *row)
     sonde_metrics_add(&node->self, &metrics);
     if (!api)
         profile->operations[op] += row->count;
-    struct sonde_group *group = find_group(profile, api, op, known ? node->name : "");
+    struct sonde_group *group = sonde__profile_group(profile, api, op, known ? node->name : "");
     if (!group || sonde_stat_add_row(&group->stat, &profile->arena, b->process, row))
         return SONDE_ENOMEM;
     if (row->work) {
@@ -395,18 +380,19 @@ static int locate_links(struct builder *b)
     return rc;
 }
 
-/* Each of them once: processes of a job share their files. */
+int sonde__profile_note(struct sonde_profile *profile, const struct sonde_row_note *note)
+{
+    for (size_t i = 0; i < profile->symbol_notes.count; i++)
+        if (strcmp(profile->symbol_notes.items[i].text, note->text) == 0)
+            return 0;
+    return sonde_vector_push(&profile->symbol_notes, *note);
+}
+
 static int keep_notes(struct builder *b)
 {
     int rc = 0;
-    for (size_t i = 0; i < b->symbols.notes.count && !rc; i++) {
-        size_t k = 0;
-        while (k < b->profile->symbol_notes.count &&
-               strcmp(b->profile->symbol_notes.items[k].text, b->symbols.notes.items[i].text) != 0)
-            k++;
-        if (k == b->profile->symbol_notes.count)
-            rc = sonde_vector_push(&b->profile->symbol_notes, b->symbols.notes.items[i]);
-    }
+    for (size_t i = 0; i < b->symbols.notes.count && !rc; i++)
+        rc = sonde__profile_note(b->profile, &b->symbols.notes.items[i]);
     for (size_t i = 0; i < b->symbols.partly.count && !rc; i++)
         rc = sonde_vector_push(&b->profile->symbols_partly, b->symbols.partly.items[i]);
     return rc;
@@ -462,9 +448,10 @@ static int add_process(struct builder *b)
 {
     const struct sonde_process *p = b->process;
     int rc = sonde_symbols_find(p, NULL, &b->symbols);
-    if (!rc)
+    if (!rc && !b->locates) {
         rc = keep_notes(b);
-    b->profile->sampled |= p->header.cpu_sampling != SONDE_CPU_NONE;
+        b->profile->sampled |= p->header.cpu_sampling != SONDE_CPU_NONE;
+    }
     if (!rc)
         rc = locate_links(b);
     for (uint32_t i = 1; i < p->profile_count && !rc; i++)
@@ -504,34 +491,77 @@ static void finish(struct sonde_profile *profile)
         qsort(profile->apis.items, profile->apis.count, sizeof *profile->apis.items, by_time);
 }
 
-static int build(struct sonde_profile *profile, const struct sonde_measurement *m)
+static int add_processes(struct builder *b, const struct sonde_measurement *m, uint32_t first, uint32_t last)
 {
-    struct builder b = {.profile = profile};
+    int rc = 0;
+    for (b->index = first; b->index < last && !rc; b->index++) {
+        b->process = &m->processes[b->index];
+        rc = add_process(b);
+    }
+    sonde_vector_fini(&b->levels);
+    sonde_vector_fini(&b->path);
+    return rc;
+}
+
+struct sonde_profile *sonde__profile_create(const struct sonde_measurement *m)
+{
+    struct sonde_profile *profile = calloc(1, sizeof *profile);
+    if (!profile)
+        return NULL;
+    profile->m = m;
     profile->process_count = m->process_count;
     profile->located = calloc(m->process_count + 1, sizeof *profile->located);
-    int rc = profile->located ? 0 : SONDE_ENOMEM;
-    if (!rc)
-        rc = sonde_vector_push(&profile->nodes, (struct sonde_cct_node){.name = "", .file = "", .module = ""});
-    for (; b.index < m->process_count && !rc; b.index++) {
-        b.process = &m->processes[b.index];
-        rc = add_process(&b);
-    }
-    sonde_vector_fini(&b.levels);
-    sonde_vector_fini(&b.path);
-    return rc;
+    if (profile->located && !sonde_vector_push(&profile->nodes, (struct sonde_cct_node){.name = "", .file = "", .module = ""}))
+        return profile;
+    sonde_profile_destroy(profile);
+    return NULL;
 }
 
 int sonde_profile_build(const struct sonde_measurement *m, struct sonde_profile **out,
                         struct sonde_diag *diag)
 {
-    struct sonde_profile *profile = calloc(1, sizeof *profile);
-    if (!profile || build(profile, m)) {
+    uint32_t last;
+    const uint32_t first = sonde_team_share(m->process_count, &last);
+    struct sonde_profile *profile = sonde__profile_create(m);
+    struct builder b = {.profile = profile};
+    if (!profile || add_processes(&b, m, first, last)) {
+        if (sonde_team_size() > 1)
+            sonde_team_fail("out of memory"); /* the others wait for this part */
         sonde_profile_destroy(profile);
         return sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot build the profile of");
     }
+    if (sonde_team_size() > 1)
+        sonde__profile_join(&profile, first, last);
     finish(profile);
     *out = profile;
     return 0;
+}
+
+/* ---- contexts of a process --------------------------------------------------------------------------- */
+
+/* The tree has all of them, as another process of the team found them. */
+static void locate_all(const struct sonde_profile *profile, uint32_t process)
+{
+    struct sonde__elsewhere *elsewhere = profile->elsewhere;
+    struct builder b = {.profile = (struct sonde_profile *)(uintptr_t)profile, .locates = true};
+    pthread_mutex_lock(&elsewhere->lock);
+    if (!atomic_load(&elsewhere->located[process])) {
+        if (add_processes(&b, profile->m, process, process + 1))
+            sonde_team_fail("out of memory");
+        atomic_store(&elsewhere->located[process], true);
+    }
+    pthread_mutex_unlock(&elsewhere->lock);
+}
+
+uint32_t sonde_profile_locate(const struct sonde_profile *profile, uint32_t process, uint32_t node)
+{
+    uint64_t at = 0;
+    if (process >= profile->process_count)
+        return 0;
+    if (profile->elsewhere && !atomic_load(&profile->elsewhere->located[process]))
+        locate_all(profile, process);
+    sonde_map_get(&profile->located[process], node, &at);
+    return (uint32_t)at;
 }
 
 void sonde_profile_destroy(struct sonde_profile *profile)
@@ -545,6 +575,9 @@ void sonde_profile_destroy(struct sonde_profile *profile)
     for (uint32_t i = 0; profile->located && i < profile->process_count; i++)
         sonde_map_fini(&profile->located[i]);
     free(profile->located);
+    if (profile->elsewhere)
+        pthread_mutex_destroy(&profile->elsewhere->lock);
+    free(profile->elsewhere);
     sonde_vector_fini(&profile->nodes);
     sonde_vector_fini(&profile->ops);
     sonde_vector_fini(&profile->apis);

@@ -13,6 +13,9 @@
 
 #define SONDE_STAT_BINS (40 * 16)
 
+/* Sums are whole numbers, so that they do not depend on the order in which they were added up. */
+__extension__ typedef unsigned __int128 sonde_stat_squares; /* sixteenths of a square nanosecond */
+
 struct sonde_stat {          /* ready when zeroed */
     uint64_t count;          /* operations or calls */
     uint64_t timed;          /* of those, with times; all durations below are of these */
@@ -20,10 +23,13 @@ struct sonde_stat {          /* ready when zeroed */
     uint64_t bytes;
     uint64_t sum_ns;
     uint64_t min_ns, max_ns; /* meaningful when timed > 0 */
-    double mean_ns, m2;
+    sonde_stat_squares squares; /* of the durations */
     uint64_t enqueue_queued_ns, queued_submit_ns, submit_start_ns; /* sums: parts of the queue delay */
     uint64_t *bins;          /* SONDE_STAT_BINS counts, or NULL: no histogram kept */
 };
+
+/* Merge another of the same operations or calls; with an arena its histogram, too. 0 or SONDE_ENOMEM. */
+int sonde_stat_join(struct sonde_stat *stat, struct sonde_arena *arena, const struct sonde_stat *more);
 
 /* Merge one accumulator of `process`. With an arena the histogram is merged
  * too; NULL leaves it out. 0 or SONDE_ENOMEM. */
@@ -32,6 +38,9 @@ int sonde_stat_add_row(struct sonde_stat *stat, struct sonde_arena *arena,
 
 /* The durations that bin `bin` counts: from_ns <= d < to_ns, and in the last one longer ones too. */
 void sonde_stat_bin(uint32_t bin, double *from_ns, double *to_ns);
+
+/* Mean of the durations; 0 when timed == 0. */
+double sonde_stat_mean(const struct sonde_stat *stat);
 
 /* Standard deviation of the durations (of the whole, not of a sample); 0 when timed < 2. */
 double sonde_stat_stddev(const struct sonde_stat *stat);

@@ -10,6 +10,7 @@
 
 #include "analyze/job/axis.h"
 #include "analyze/trace/trace.h"
+#include "base/team.h"
 #include "cmds/command.h"
 #include "views/empty.h"
 #include "views/json.h"
@@ -72,6 +73,7 @@ static int load(struct report *r, struct sonde_diag *diag)
 {
     struct sonde_progress *progress = sonde_progress_begin("reading", false);
     int rc = sonde_measurement_open_job(r->q.path, &r->q.m, diag);
+    rc = report_agree(r->q.m, rc, diag);
     if (!rc)
         sonde_say_manifest(r->q.m);
     if (!rc)
@@ -98,9 +100,15 @@ static struct sonde_progress *begin(const char *text)
     return sonde_progress_begin(text, false);
 }
 
+/* The terminal that is written to. MPI's launchers pass on what their processes write, some through a terminal of their own, which is nobody's. */
+static int terminal(void)
+{
+    return sonde_team_size() > 1 ? -1 : STDOUT_FILENO;
+}
+
 int report_columns(void)
 {
-    int columns = sonde_terminal_columns(STDOUT_FILENO);
+    int columns = sonde_terminal_columns(terminal());
     const char *wanted = getenv("COLUMNS");
     if (!columns && wanted)
         columns = atoi(wanted);
@@ -112,7 +120,7 @@ static struct report prepare(const struct report_options *o, const char *path)
     return (struct report){
         .q = {.path = path, .begin = begin, .end = sonde_progress_end},
         .columns = report_columns(),
-        .colors = !o->json && sonde_colors((enum sonde_color)o->color, STDOUT_FILENO),
+        .colors = !o->json && sonde_colors((enum sonde_color)o->color, terminal()),
     };
 }
 
@@ -185,7 +193,7 @@ static int report(const struct sonde_view *view, const struct report_options *o,
     sonde_text_add_path(&word, path);
     r.word = sonde_text_get(&word);
     struct sonde_pager pager;
-    sonde_pager_begin(&pager, !o->no_pager);
+    sonde_pager_begin(&pager, !o->no_pager && terminal() >= 0);
     const int rc = show(view, &r, &diag);
     sonde_pager_end(&pager);
     if (rc)
@@ -195,9 +203,8 @@ static int report(const struct sonde_view *view, const struct report_options *o,
     return rc ? SONDE_EXIT_FAILED : SONDE_EXIT_OK;
 }
 
-static int run(const void *options, int argc, char **argv)
+static int answer(const struct report_options *o, int argc, char **argv)
 {
-    const struct report_options *o = options;
     const char *given, *name = read_operands(argc, argv, &given);
     const struct sonde_view *view = sonde_view_find(name);
     struct sonde_diag diag = {0};
@@ -207,12 +214,22 @@ static int run(const void *options, int argc, char **argv)
     const char *meant, *wrong = sonde_question_misplaced(&o->question, view, &meant);
     if (wrong)
         return sonde_say_usage(&sonde_command_report, "--%s is for the view %s, not for %s", wrong, meant, name);
-    if (sonde_find_measurement(given, argc == 1 ? view_word : NULL, path, &diag))
+    int rc = sonde_find_measurement(given, argc == 1 ? view_word : NULL, path, &diag);
+    rc = rc ? report_agree(NULL, rc, &diag) : 0;
+    if (rc)
         return sonde_say_diag(&diag);
     if (!given)
         sonde_say("%s is the newest measurement here", path);
     report_keep_memory();
     return report(view, o, path);
+}
+
+static int run(const void *options, int argc, char **argv)
+{
+    report_join_team();
+    const int status = answer(options, argc, argv);
+    report_leave_team();
+    return status;
 }
 
 /* clang-format off */
@@ -250,6 +267,7 @@ static const struct sonde_example examples[] = {
     {"sonde report heat.sonde statistics --from 50% --depth 2", "where the second half of the run was spent"},
     {"sonde report heat.sonde profile --by kernel --derive 'each=gpu/ops'", "kernels with a derived column"},
     {"sonde report heat.sonde kernels --json", "for scripts"},
+    {"mpirun -n 64 sonde report heat.sonde critical", "of many ranks: 64 processes share the reading"},
     {"sonde report --help kernels", "explain the columns of this view"},
     {NULL, NULL},
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/trace/each.h"
 #include "base/number.h"
 
 enum {
@@ -507,18 +508,18 @@ static const struct rule {
 
 static const char host_code_rule[] = "host_code"; /* in no trace and no profile, but in what was made of both: the blame */
 
-/* Findings of one rule and device are one: the place that saves most stands for them. */
-static void merge_places(struct sonde__find *f, uint32_t *places)
+/* Findings, which come process after process, of one rule and device are one: the place that saves most stands for them. */
+static void merge_places(sonde__findings *all, uint32_t *places)
 {
-    for (size_t i = 0; i < f->found.count; i++) {
-        struct sonde__finding *into = &f->found.items[i];
+    for (size_t i = 0; i < all->count; i++) {
+        struct sonde__finding *into = &all->items[i];
         places[i] += into->count > 0;
         if (!rules[into->rule].one_per_device || !into->count)
             continue;
         uint64_t best = into->saving_ns;
-        for (size_t k = i + 1; k < f->found.count; k++) {
-            struct sonde__finding *from = &f->found.items[k];
-            if (from->rule != into->rule || from->process != into->process || from->device != into->device || !from->count)
+        for (size_t k = i + 1; k < all->count && all->items[k].process == into->process; k++) {
+            struct sonde__finding *from = &all->items[k];
+            if (from->rule != into->rule || from->device != into->device || !from->count)
                 continue;
             if (from->saving_ns > best) {
                 best = from->saving_ns;
@@ -544,14 +545,14 @@ static int by_saving(const void *left, const void *right)
     return order ? order : (a->node < b->node ? -1 : a->node > b->node);
 }
 
-static int tell(struct sonde__find *f, struct sonde_advices *out)
+static int tell(sonde__findings *all, struct sonde_advices *out)
 {
-    uint32_t *places = calloc(f->found.count + 1, sizeof *places);
+    uint32_t *places = calloc(all->count + 1, sizeof *places);
     int rc = places ? 0 : SONDE_ENOMEM;
     if (places)
-        merge_places(f, places);
-    for (size_t i = 0; i < f->found.count && !rc; i++) {
-        const struct sonde__finding *found = &f->found.items[i];
+        merge_places(all, places);
+    for (size_t i = 0; i < all->count && !rc; i++) {
+        const struct sonde__finding *found = &all->items[i];
         const struct rule *rule = &rules[found->rule];
         if (found->count < rule->least || !found->saving_ns)
             continue;
@@ -702,29 +703,75 @@ static int of_trace(struct sonde__find *f, uint32_t process, uint64_t rows_most,
     return rc;
 }
 
+/* ---- all processes ------------------------------------------------------------------------------- */
+
+struct computing {
+    struct sonde__find f;      /* of one process at a time */
+    uint64_t rows_most;
+    sonde__findings found;     /* of all */
+    struct sonde_intern types; /* their types' names */
+    struct sonde_advices *out;
+};
+
+static int find(void *user, uint32_t process, struct sonde_text *found)
+{
+    struct computing *c = user;
+    struct sonde_advices looked_at = {0};
+    int rc = 0;
+    for (int k = 0; k < RULE_COUNT && !rc; k++)
+        rc = rules[k].of_process ? rules[k].of_process(&c->f, process) : 0;
+    rc = rc ? rc : of_trace(&c->f, process, c->rows_most, &looked_at);
+    sonde_found_put(found, &looked_at, sizeof looked_at);
+    sonde_found_put_vector(found, &c->f.found);
+    for (size_t i = 0; i < c->f.found.count; i++)
+        sonde_found_put_string(found, c->f.found.items[i].type);
+    c->f.found.count = 0;
+    sonde_map_fini(&c->f.places);
+    return rc;
+}
+
+static int add(void *user, uint32_t process, struct sonde_found *found)
+{
+    struct computing *c = user;
+    struct sonde_advices looked_at;
+    sonde__findings findings = {0};
+    int rc = 0;
+    (void)process;
+    sonde_found_get(found, &looked_at, sizeof looked_at);
+    c->out->traced |= looked_at.traced;
+    c->out->rows += looked_at.rows;
+    c->out->rows_looked_at += looked_at.rows_looked_at;
+    c->out->windows += looked_at.windows;
+    sonde_found_get_vector(found, &findings);
+    for (size_t i = 0; i < findings.count && !rc; i++) {
+        const uint32_t type = sonde_intern_text(&c->types, sonde_found_get_string(found));
+        findings.items[i].type = type ? sonde_intern_get(&c->types, type) : NULL;
+        rc = sonde_vector_push(&c->found, findings.items[i]);
+    }
+    sonde_vector_fini(&findings);
+    return rc;
+}
+
 int sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
                          const struct sonde_blame *blame, uint64_t rows_most, struct sonde_advices *out)
 {
-    struct sonde__find f = {.m = m, .profile = profile};
-    int rc = sonde_object_model_build(m, profile, &f.objects);
-    rc = rc ? rc : sonde_values_compute(m, profile, SONDE_VALUES_THRESHOLD, &f.values);
-    for (uint32_t i = 0; i < m->process_count && !rc; i++) {
-        for (int k = 0; k < RULE_COUNT && !rc; k++)
-            rc = rules[k].of_process ? rules[k].of_process(&f, i) : 0;
-        if (!rc)
-            rc = of_trace(&f, i, rows_most, out);
-    }
+    struct computing c = {.f = {.m = m, .profile = profile}, .rows_most = rows_most, .out = out};
+    int rc = sonde_object_model_build(m, profile, &c.f.objects);
+    rc = rc ? rc : sonde_values_compute(m, profile, SONDE_VALUES_THRESHOLD, &c.f.values);
+    rc = rc ? rc : sonde_each_process(m, &(struct sonde_each){.find = find, .add = add}, &c);
     if (!rc)
-        rc = tell(&f, out);
+        rc = tell(&c.found, out);
     if (!rc)
         rc = host_code(m, profile, blame, out);
     if (out->items.count)
         qsort(out->items.items, out->items.count, sizeof *out->items.items, by_saving);
-    sonde_object_model_fini(&f.objects);
-    sonde_values_fini(&f.values);
-    sonde_vector_fini(&f.found);
-    sonde_map_fini(&f.places);
-    sonde_map_fini(&f.callers);
+    sonde_object_model_fini(&c.f.objects);
+    sonde_values_fini(&c.f.values);
+    sonde_vector_fini(&c.f.found);
+    sonde_map_fini(&c.f.places);
+    sonde_map_fini(&c.f.callers);
+    sonde_vector_fini(&c.found);
+    sonde_intern_fini(&c.types);
     return rc;
 }
 

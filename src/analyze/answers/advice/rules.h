@@ -44,12 +44,14 @@ struct sonde__finding { /* what a rule found at one place */
     const char *type;   /* needless_bytes: the narrower type by which most bytes need not be; NULL: by none */
 };
 
+typedef SONDE_VECTOR(struct sonde__finding) sonde__findings;
+
 struct sonde__find {
     const struct sonde_measurement *m;
     const struct sonde_profile *profile;
     struct sonde_object_model objects;
     struct sonde_values values;
-    SONDE_VECTOR(struct sonde__finding) found;
+    sonde__findings found;
     struct sonde_map places;   /* hash of (rule, process, device, node) -> index */
     struct sonde_map callers;  /* leaf -> the user's node */
 };

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "analyze/samples/device_code.h"
+#include "analyze/trace/each.h"
 #include "run.h"
 
 /* ---- contexts of the tree ------------------------------------------------------------------ */
@@ -423,6 +424,13 @@ static int compute_process(struct sonde_blame_basis *basis, uint32_t index, cons
 
 /* ---- all processes ------------------------------------------------------------------------------------ */
 
+static void fini_scope(struct sonde_blame_scope *scope)
+{
+    sonde_vector_fini(&scope->entries);
+    sonde_estimate_fini(&scope->estimate);
+    sonde_estimate_fini(&scope->whole_estimate);
+}
+
 static int by_node(const void *left, const void *right)
 {
     const struct sonde_blame_entry *a = left, *b = right;
@@ -487,22 +495,73 @@ static int sum_up(struct sonde_blame *blame)
     return rc;
 }
 
+struct computing {
+    struct sonde_blame_basis *basis;
+    const struct sonde_blame_options *options;
+    struct sonde_blame *out;
+};
+
+static void put_scope(struct sonde_text *found, const struct sonde_blame_scope *scope)
+{
+    sonde_found_put(found, scope, sizeof *scope);
+    sonde_found_put_vector(found, &scope->entries);
+    sonde_estimate_put(found, &scope->estimate);
+    sonde_estimate_put(found, &scope->whole_estimate);
+}
+
+static int get_scope(struct sonde_found *found, struct sonde_blame *out)
+{
+    struct sonde_blame_scope scope;
+    sonde_found_get(found, &scope, sizeof scope);
+    sonde_found_get_vector(found, &scope.entries);
+    sonde_estimate_get(found, &scope.estimate);
+    sonde_estimate_get(found, &scope.whole_estimate);
+    if (!sonde_vector_push(&out->scopes, scope))
+        return 0;
+    fini_scope(&scope);
+    return SONDE_ENOMEM;
+}
+
+static int find(void *user, uint32_t process, struct sonde_text *found)
+{
+    const struct computing *c = user;
+    struct sonde_blame blame = {0};
+    if (!c->basis->m->processes[process].trace_count)
+        return 0;
+    const int rc = compute_process(c->basis, process, c->options, &blame);
+    sonde_found_put(found, &blame, sizeof blame);
+    for (size_t i = 0; i < blame.scopes.count; i++)
+        put_scope(found, &blame.scopes.items[i]);
+    sonde_blame_fini(&blame);
+    return rc;
+}
+
+static int add(void *user, uint32_t process, struct sonde_found *found)
+{
+    const struct computing *c = user;
+    struct sonde_blame *out = c->out, blame;
+    int rc = 0;
+    if (!c->basis->m->processes[process].trace_count)
+        return 0;
+    out->traced = true;
+    sonde_found_get(found, &blame, sizeof blame);
+    for (int i = 0; i < SONDE_BLAME_RULES; i++)
+        out->rules[i] += blame.rules[i];
+    out->untimed += blame.untimed;
+    if (!out->scopes.count)
+        rc = sonde_vector_push(&out->scopes, (struct sonde_blame_scope){.process = SONDE_BLAME_ALL, .device = SONDE_BLAME_ALL});
+    for (size_t i = 0; i < blame.scopes.count && !rc; i++)
+        rc = get_scope(found, out);
+    return rc;
+}
+
 int sonde_blame_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
                         const struct sonde_blame_options *options, struct sonde_blame *out)
 {
     struct sonde_blame_basis *own = options->basis ? NULL : sonde_blame_basis_create(m, profile);
-    struct sonde_blame_basis *basis = own ? own : options->basis;
-    int rc = basis ? sonde__blame_basis_begin(basis) : SONDE_ENOMEM;
-
-    for (uint32_t i = 0; i < m->process_count && !rc; i++) {
-        if (!m->processes[i].trace_count)
-            continue;
-        out->traced = true;
-        if (!out->scopes.count)
-            rc = sonde_vector_push(&out->scopes, (struct sonde_blame_scope){.process = SONDE_BLAME_ALL, .device = SONDE_BLAME_ALL});
-        if (!rc)
-            rc = compute_process(basis, i, options, out);
-    }
+    struct computing c = {own ? own : options->basis, options, out};
+    int rc = c.basis ? sonde__blame_basis_begin(c.basis) : SONDE_ENOMEM;
+    rc = rc ? rc : sonde_each_process(m, &(struct sonde_each){.find = find, .add = add}, &c);
     if (!rc && out->scopes.count)
         rc = sum_up(out);
     sonde_blame_basis_destroy(own);
@@ -511,11 +570,8 @@ int sonde_blame_compute(const struct sonde_measurement *m, const struct sonde_pr
 
 void sonde_blame_fini(struct sonde_blame *blame)
 {
-    for (size_t i = 0; i < blame->scopes.count; i++) {
-        sonde_vector_fini(&blame->scopes.items[i].entries);
-        sonde_estimate_fini(&blame->scopes.items[i].estimate);
-        sonde_estimate_fini(&blame->scopes.items[i].whole_estimate);
-    }
+    for (size_t i = 0; i < blame->scopes.count; i++)
+        fini_scope(&blame->scopes.items[i]);
     sonde_vector_fini(&blame->scopes);
     *blame = (struct sonde_blame){0};
 }

@@ -38,6 +38,14 @@ static const struct sonde_cct_node *tree(const struct sonde__cp_book *b, uint32_
     return &b->profile->nodes.items[node];
 }
 
+void sonde__cp_name(const struct sonde_profile *profile, struct sonde_path_thing *thing)
+{
+    const struct sonde_cct_node *node = &profile->nodes.items[thing->node];
+    thing->name = node->name;
+    /* Without a function, all code of a module is one. */
+    thing->file = thing->category != SONDE_PATH_HOST ? "" : (*node->name ? node->file : node->module);
+}
+
 static struct sonde_path_thing describe(const struct sonde__cp_book *b, uint32_t category, uint32_t node)
 {
     struct sonde_path_thing thing = {.category = category, .name = "", .file = ""};
@@ -45,22 +53,20 @@ static struct sonde_path_thing describe(const struct sonde__cp_book *b, uint32_t
         if (node && sonde_profile_callers(b->profile, node, &thing.node, 1)) {
             if (!*tree(b, thing.node)->name)
                 thing.node = sonde_profile_routine(b->profile, node);
-            thing.name = tree(b, thing.node)->name;
-            /* Without a function, all code of a module is one. */
-            thing.file = *thing.name ? tree(b, thing.node)->file : tree(b, thing.node)->module;
+            sonde__cp_name(b->profile, &thing);
         }
         return thing;
     }
     if (category == SONDE_PATH_OFF && node && sonde_is_wait(b->profile, node)) {
         thing.node = node;
-        thing.name = tree(b, node)->name;
+        sonde__cp_name(b->profile, &thing);
         return thing;
     }
     const bool call = category == SONDE_PATH_API || category == SONDE_PATH_MESSAGE;
     if (!call && (category < SONDE_PATH_KERNEL || category > SONDE_PATH_ORDER))
         return thing;
     thing.node = sonde_profile_locate(b->profile, b->process, node);
-    thing.name = tree(b, thing.node)->name;
+    sonde__cp_name(b->profile, &thing);
     thing.op = call ? 0 : tree(b, thing.node)->op;
     return thing;
 }

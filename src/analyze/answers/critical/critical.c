@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analyze/metrics/estimate.h"
+#include "analyze/trace/each.h"
 #include "analyze/trace/trace.h"
 #include "graph.h"
 
@@ -727,33 +728,73 @@ static bool has_trace(const struct sonde_process *p)
     return sonde_trace_extent(p, SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_MESSAGES).rows > 0;
 }
 
-int sonde_critical_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
-                           const struct sonde_critical_options *options, struct sonde_progress *progress,
-                           struct sonde_critical *out)
-{
-    int rc = 0;
-    for (uint32_t i = 0; i < m->process_count && !rc; i++) {
-        if ((options->alone && i != options->process) || !has_trace(&m->processes[i]))
-            continue;
-        rc = sonde_vector_push(&out->paths, (struct sonde_path){0});
-        if (rc)
-            break;
-        struct sonde__cp_run run = {.out.path = &out->paths.items[out->paths.count - 1]};
-        rc = sonde__cp_open(m, profile, &i, 1, options->max_rows, progress, &run);
-        rc = rc ? rc : compute(&run, options);
-        sonde__cp_close(&run);
-    }
-    if (!rc && out->paths.count)
-        qsort(out->paths.items, out->paths.count, sizeof *out->paths.items, longest);
-    return rc || !options->job ? rc : compute_job(m, profile, options, progress, out);
-}
-
 static void free_path(struct sonde_path *path)
 {
     sonde_vector_fini(&path->things);
     sonde_vector_fini(&path->places);
     sonde_vector_fini(&path->segments);
     sonde_vector_fini(&path->stays);
+}
+
+struct computing {
+    const struct sonde_measurement *m;
+    const struct sonde_profile *profile;
+    const struct sonde_critical_options *options;
+    struct sonde_progress *progress;
+    struct sonde_critical *out;
+};
+
+static bool is_asked_for(const struct computing *c, uint32_t process)
+{
+    return (!c->options->alone || process == c->options->process) && has_trace(&c->m->processes[process]);
+}
+
+static int find(void *user, uint32_t process, struct sonde_text *found)
+{
+    const struct computing *c = user;
+    struct sonde_path path = {0};
+    struct sonde__cp_run run = {.out.path = &path};
+    if (!is_asked_for(c, process))
+        return 0;
+    int rc = sonde__cp_open(c->m, c->profile, &process, 1, c->options->max_rows, c->progress, &run);
+    rc = rc ? rc : compute(&run, c->options);
+    sonde__cp_close(&run);
+    sonde_found_put(found, &path, sizeof path);
+    sonde_found_put_vector(found, &path.things);
+    sonde_found_put_vector(found, &path.places);
+    sonde_found_put_vector(found, &path.segments);
+    sonde_found_put_vector(found, &path.stays);
+    free_path(&path);
+    return rc;
+}
+
+static int add(void *user, uint32_t process, struct sonde_found *found)
+{
+    const struct computing *c = user;
+    struct sonde_path path;
+    if (!is_asked_for(c, process))
+        return 0;
+    sonde_found_get(found, &path, sizeof path);
+    sonde_found_get_vector(found, &path.things);
+    sonde_found_get_vector(found, &path.places);
+    sonde_found_get_vector(found, &path.segments);
+    sonde_found_get_vector(found, &path.stays);
+    for (size_t i = 0; i < path.things.count; i++)
+        sonde__cp_name(c->profile, &path.things.items[i]);
+    if (!sonde_vector_push(&c->out->paths, path))
+        return 0;
+    free_path(&path);
+    return SONDE_ENOMEM;
+}
+
+int sonde_critical_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                           const struct sonde_critical_options *options, struct sonde_progress *progress,
+                           struct sonde_critical *out)
+{
+    const int rc = sonde_each_process(m, &(struct sonde_each){.find = find, .add = add}, &(struct computing){m, profile, options, progress, out});
+    if (!rc && out->paths.count)
+        qsort(out->paths.items, out->paths.count, sizeof *out->paths.items, longest);
+    return rc || !options->job ? rc : compute_job(m, profile, options, progress, out);
 }
 
 void sonde_critical_fini(struct sonde_critical *critical)

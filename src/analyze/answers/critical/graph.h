@@ -243,6 +243,8 @@ void sonde__cp_move_back(struct sonde_path *path, const struct sonde_needs *need
 
 /* Index of the thing that an activity is; `node` as in by_node. */
 uint32_t sonde__cp_thing(struct sonde__cp_book *b, uint32_t category, uint32_t node);
+/* Name and file of a thing, by its category and node; of a node without any they are "". */
+void sonde__cp_name(const struct sonde_profile *profile, struct sonde_path_thing *thing);
 enum sonde_path_category sonde__cp_category(unsigned kind); /* of an operation */
 static inline enum sonde_path_category sonde__cp_call_category(const struct sonde__cp_call *call)
 {

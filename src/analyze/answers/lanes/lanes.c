@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "analyze/trace/each.h"
 #include "analyze/trace/trace.h"
 #include "base/kinds.h"
 #include "base/map.h"
@@ -128,41 +129,51 @@ static void add_profile(struct sonde_lane_use *uses, const struct sonde_process 
     }
 }
 
-static int add_process(struct sonde_lanes *out, const struct sonde_process *p, struct sonde_progress *progress,
-                       uint32_t index)
+struct computing {
+    const struct sonde_measurement *m;
+    struct sonde_progress *progress;
+    struct sonde_lanes *out;
+};
+
+static int find(void *user, uint32_t process, struct sonde_text *found)
 {
-    const size_t first = out->items.count;
+    const struct computing *c = user;
+    const struct sonde_process *p = &c->m->processes[process];
+    SONDE_VECTOR(struct sonde_lane_use) uses = {0};
     int rc = 0;
     for (uint32_t lane = 1; lane < p->lane_count && !rc; lane++)
-        rc = sonde_vector_push(&out->items, (struct sonde_lane_use){.process = index, .lane = lane});
-    if (rc || out->items.count == first)
-        return rc;
-    struct sonde_trace_extent *ranges = sonde_trace_extents(p, SONDE_READ_RANGES);
-    for (uint32_t lane = 1; lane < p->lane_count && ranges; lane++)
-        out->items.items[first + lane - 1].ranges = ranges[lane].rows;
-    rc = ranges ? 0 : SONDE_ENOMEM;
-    free(ranges);
-    add_profile(&out->items.items[first], p);
-    return rc ? rc : add_trace(&out->items.items[first], p, progress);
+        rc = sonde_vector_push(&uses, (struct sonde_lane_use){.process = process, .lane = lane});
+    if (!rc && uses.count) {
+        struct sonde_trace_extent *ranges = sonde_trace_extents(p, SONDE_READ_RANGES);
+        for (uint32_t lane = 1; lane < p->lane_count && ranges; lane++)
+            uses.items[lane - 1].ranges = ranges[lane].rows;
+        rc = ranges ? 0 : SONDE_ENOMEM;
+        free(ranges);
+        add_profile(uses.items, p);
+        rc = rc ? rc : add_trace(uses.items, p, c->progress);
+    }
+    sonde_found_put_vector(found, &uses);
+    sonde_vector_fini(&uses);
+    return rc;
 }
 
-/* Counters over time are no lanes of anybody's. */
-static void leave_series_out(const struct sonde_measurement *m, struct sonde_lanes *out)
+static int add(void *user, uint32_t process, struct sonde_found *found)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < out->items.count; i++)
-        if (!sonde_lane_is_series(&m->processes[out->items.items[i].process].lanes[out->items.items[i].lane]))
-            out->items.items[kept++] = out->items.items[i];
-    out->items.count = kept;
+    const struct computing *c = user;
+    SONDE_VECTOR(struct sonde_lane_use) uses = {0};
+    int rc = 0;
+    sonde_found_get_vector(found, &uses);
+    for (size_t i = 0; i < uses.count && !rc; i++) /* counters over time are no lanes of anybody's */
+        if (!sonde_lane_is_series(&c->m->processes[process].lanes[uses.items[i].lane]))
+            rc = sonde_vector_push(&c->out->items, uses.items[i]);
+    sonde_vector_fini(&uses);
+    return rc;
 }
 
 int sonde_lanes_compute(const struct sonde_measurement *m, struct sonde_progress *progress, struct sonde_lanes *out)
 {
-    int rc = 0;
-    for (uint32_t i = 0; i < m->process_count && !rc; i++)
-        rc = add_process(out, &m->processes[i], progress, i);
-    leave_series_out(m, out);
-    return rc;
+    struct computing c = {m, progress, out};
+    return sonde_each_process(m, &(struct sonde_each){.find = find, .add = add}, &c);
 }
 
 void sonde_lanes_fini(struct sonde_lanes *lanes)

@@ -8,6 +8,7 @@
 
 #include "analyze/model/recorded.h"
 #include "analyze/model/runtimes.h"
+#include "analyze/trace/each.h"
 #include "analyze/trace/trace.h"
 #include "base/map.h"
 
@@ -256,7 +257,8 @@ static uint64_t paused_outside(const struct sonde_recorded *r, const struct sond
     return ns;
 }
 
-static int collect(struct sonde_overlaps *out, const struct sweep *s, const struct sonde_trace_reader *trace, uint32_t process)
+/* Of each device that was used. */
+static void collect(const struct sweep *s, const struct sonde_trace_reader *trace, uint32_t process, struct sonde_text *found)
 {
     for (uint32_t device = 0; device < s->device_count; device++) {
         struct sonde_overlap sum = {.process = process, .device = device};
@@ -266,10 +268,10 @@ static int collect(struct sonde_overlaps *out, const struct sweep *s, const stru
         sum.paused_ns -= sum.last_ns ? paused_outside(&s->recorded, &sum) : sum.paused_ns;
         busy += sum.paused_ns;
         sum.states[0] = sum.last_ns - sum.first_ns > busy ? sum.last_ns - sum.first_ns - busy : 0;
-        if ((sum.last_ns || sum.no_times) && sonde_vector_push(&out->items, sum))
-            return SONDE_ENOMEM;
+        if (sum.last_ns || sum.no_times)
+            sonde_found_put(found, &sum, sizeof sum);
     }
-    return 0;
+    sonde_found_put(found, &(struct sonde_overlap){0}, sizeof(struct sonde_overlap)); /* no more */
 }
 
 static uint32_t device_ids(const struct sonde_process *p)
@@ -281,25 +283,32 @@ static uint32_t device_ids(const struct sonde_process *p)
     return ids;
 }
 
-static int add_process(struct sonde_overlaps *out, const struct sonde_measurement *m, uint32_t index, uint64_t window_rows,
-                       struct sonde_progress *progress)
+struct computing {
+    const struct sonde_measurement *m;
+    uint64_t window_rows;
+    struct sonde_progress *progress;
+    struct sonde_overlaps *out;
+};
+
+static int find(void *user, uint32_t process, struct sonde_text *found)
 {
-    const struct sonde_process *p = &m->processes[index];
+    const struct computing *c = user;
+    const struct sonde_process *p = &c->m->processes[process];
     const struct sonde_trace_options options = {
         .tables = SONDE_READ_OPS,
-        .window_rows = window_rows,
+        .window_rows = c->window_rows,
         .state_bytes = sizeof(struct part),
-        .progress = progress,
+        .progress = c->progress,
     };
     struct sonde_trace_reader trace = {0};
     struct sweep s = {.process = p, .device_count = device_ids(p)};
-    int rc = sonde_recorded_compute(m, p, &s.recorded);
+    int rc = sonde_recorded_compute(c->m, p, &s.recorded);
     if (!rc)
         rc = sonde_trace_open(p, &options, &trace);
     if (!rc)
         rc = sonde_trace_read(&trace, each_window, &s);
     if (!rc)
-        rc = collect(out, &s, &trace, index);
+        collect(&s, &trace, process, found);
     for (uint32_t i = 0; i < trace.part_count; i++) {
         struct part *part = sonde_trace_state(&trace, i);
         free(part->devices);
@@ -311,13 +320,25 @@ static int add_process(struct sonde_overlaps *out, const struct sonde_measuremen
     return rc;
 }
 
+static int add(void *user, uint32_t process, struct sonde_found *found)
+{
+    const struct computing *c = user;
+    struct sonde_overlap one;
+    (void)process;
+    for (;;) {
+        sonde_found_get(found, &one, sizeof one);
+        if (!one.last_ns && !one.no_times)
+            return 0;
+        if (sonde_vector_push(&c->out->items, one))
+            return SONDE_ENOMEM;
+    }
+}
+
 int sonde_overlap_compute(const struct sonde_measurement *m, uint64_t window_rows, struct sonde_progress *progress,
                           struct sonde_overlaps *out)
 {
-    int rc = 0;
-    for (uint32_t i = 0; i < m->process_count && !rc; i++)
-        rc = add_process(out, m, i, window_rows, progress);
-    return rc;
+    struct computing c = {m, window_rows, progress, out};
+    return sonde_each_process(m, &(struct sonde_each){.find = find, .add = add}, &c);
 }
 
 void sonde_overlap_fini(struct sonde_overlaps *overlaps)

@@ -7,6 +7,7 @@
 #include "analyze/metrics/estimate.h"
 #include "statistics_lane.h"
 #include "analyze/metrics/profile_rows_build.h"
+#include "analyze/trace/each.h"
 #include "analyze/trace/trace.h"
 
 const char *sonde_share_name(enum sonde_share_kind kind)
@@ -73,19 +74,46 @@ static void add_empty_lanes(struct scan *s, const struct sonde_trace_reader *tra
 
 struct sum { double queue_ns, thread_ns, sampled_ns, pooled_ns, cpu_ns, rest_ns, cpu_variance; };
 
+/* What is added up beside the nodes of the tree. */
+struct beside {
+    double other[2][SONDE_SHARE_COUNT];
+    double period_ns;     /* the longest */
+    double rest_ns;       /* of samples that threads left as they ended */
+    uint64_t no_times;
+    uint32_t queues, threads;
+    bool traced, unchecked;
+};
+
+/* Of the process that is looked at: as many nodes as it has, in no order, are set. */
+struct of_process {
+    struct sum *nodes;    /* [tree node] */
+    bool *is_set;         /* [tree node] */
+    uint32_t *set, set_count; /* [tree nodes] */
+    struct beside beside;
+    struct sonde_estimate estimate;
+};
+
 struct collector {
     const struct sonde_measurement *m;
     const struct sonde_profile *profile;
     const struct sonde_statistics_config *config;
     struct sonde_statistics *out;
-    struct sum *nodes; /* [tree node] */
+    struct of_process one;
+    struct sum *nodes;    /* [tree node]: of all processes */
+    struct beside beside;
     struct sonde_estimate estimate;
-    double other[2][SONDE_SHARE_COUNT];
     uint64_t wall_begin_ns;
     bool partial; /* not all of the run, or not all lanes */
-    double period_ns;                          /* the longest */
-    double rest_ns;                            /* of samples that threads left as they ended */
 };
+
+static struct sum *sum_of(struct of_process *one, uint32_t node)
+{
+    if (!one->is_set[node]) {
+        one->is_set[node] = true;
+        one->set[one->set_count++] = node;
+    }
+    return &one->nodes[node];
+}
 
 static bool is_wanted(const struct collector *c, uint32_t process, uint32_t lane)
 {
@@ -103,8 +131,8 @@ static uint32_t choose_lanes(struct collector *c, const struct sonde_process *p,
         const uint32_t kind = p->lanes[lane].kind;
         wanted[lane] = (kind == SONDE_LANE_KIND_QUEUE || kind == SONDE_LANE_KIND_THREAD) && is_wanted(c, index, lane);
         count += wanted[lane];
-        c->out->queues += wanted[lane] && kind == SONDE_LANE_KIND_QUEUE;
-        c->out->threads += wanted[lane] && kind == SONDE_LANE_KIND_THREAD;
+        c->one.beside.queues += wanted[lane] && kind == SONDE_LANE_KIND_QUEUE;
+        c->one.beside.threads += wanted[lane] && kind == SONDE_LANE_KIND_THREAD;
     }
     return count;
 }
@@ -113,14 +141,14 @@ static void merge(struct collector *c, uint32_t process, const struct sonde__sha
 {
     for (size_t i = 0; i < part->nodes.count; i++) {
         const struct sonde__node_share *share = &part->nodes.items[i];
-        struct sum *to = &c->nodes[sonde_profile_locate(c->profile, process, share->node)];
+        struct sum *to = sum_of(&c->one, sonde_profile_locate(c->profile, process, share->node));
         to->queue_ns += share->queue_ns;
         to->thread_ns += share->thread_ns;
     }
     for (int thread = 0; thread < 2; thread++)
         for (int kind = 0; kind < SONDE_SHARE_COUNT; kind++)
-            c->other[thread][kind] += part->other[thread][kind];
-    c->out->no_times += part->no_times;
+            c->one.beside.other[thread][kind] += part->other[thread][kind];
+    c->one.beside.no_times += part->no_times;
 }
 
 /* Time outside of calls: around samples, and by their pools. */
@@ -171,30 +199,28 @@ static int by_pool(const void *left, const void *right)
 static int divide_outside(struct collector *c, const struct scan *s, const struct sonde__pools *pools, struct outside *out)
 {
     const double period_ns = s->p->header.cpu_rate_hz ? 1e9 / s->p->header.cpu_rate_hz : 0;
-    struct sonde_estimate estimate = {0};
-    int rc = sonde_vector_push(&estimate.pools, (struct sonde_estimate_pool){.period_ns = period_ns});
+    struct sonde_estimate *estimate = &c->one.estimate;
+    int rc = sonde_vector_push(&estimate->pools, (struct sonde_estimate_pool){.period_ns = period_ns});
     for (size_t i = 0; i < out->around.count && !rc; i++)
-        rc = sonde_vector_push(&estimate.items, out->around.items[i]);
+        rc = sonde_vector_push(&estimate->items, out->around.items[i]);
     for (uint32_t i = 0; i < pools->pools.count && !rc; i++) {
         const struct sonde__pool *pool = &pools->pools.items[i];
-        rc = sonde_vector_push(&estimate.pools, (struct sonde_estimate_pool){pool->samples, pool->hits, period_ns});
+        rc = sonde_vector_push(&estimate->pools, (struct sonde_estimate_pool){pool->samples, pool->hits, period_ns});
         for (uint32_t k = pool->first; k < pool->first + pool->count && !rc && out->pooled[i] > 0; k++)
-            rc = sonde_vector_push(&estimate.items,
+            rc = sonde_vector_push(&estimate->items,
                                    (struct sonde_estimate_item){i + 1, pools->shares.items[k].node, 0,
                                                                 out->pooled[i] * pools->shares.items[k].part});
     }
-    if (estimate.items.count)
-        qsort(estimate.items.items, estimate.items.count, sizeof *estimate.items.items, by_pool);
-    for (size_t i = 0; i < estimate.items.count && !rc; i++) {
-        const struct sonde_estimate_item *item = &estimate.items.items[i];
-        struct sum *to = &c->nodes[item->node];
+    if (estimate->items.count)
+        qsort(estimate->items.items, estimate->items.count, sizeof *estimate->items.items, by_pool);
+    for (size_t i = 0; i < estimate->items.count && !rc; i++) {
+        const struct sonde_estimate_item *item = &estimate->items.items[i];
+        struct sum *to = sum_of(&c->one, item->node);
         to->thread_ns += item->sampled_ns + item->pooled_ns;
         to->sampled_ns += item->sampled_ns + item->pooled_ns;
         to->pooled_ns += item->pooled_ns;
     }
-    c->other[1][SONDE_SHARE_OUTSIDE] += out->unknown_ns;
-    rc = rc ? rc : sonde_estimate_join(&c->estimate, &estimate);
-    sonde_estimate_fini(&estimate);
+    c->one.beside.other[1][SONDE_SHARE_OUTSIDE] += out->unknown_ns;
     return rc;
 }
 
@@ -205,14 +231,15 @@ static void add_hits(struct collector *c, uint32_t process, const struct sonde__
         const struct sonde__gathered_hit *hit = &gathered->hits.items[i];
         const uint32_t number = pools->of[gathered->joined[hit->pair]];
         const struct sonde__pool *pool = number ? &pools->pools.items[number - 1] : NULL;
-        struct sum *to = &c->nodes[sonde_profile_locate(c->profile, process, hit->node)];
+        struct sum *to = sum_of(&c->one, sonde_profile_locate(c->profile, process, hit->node));
         to->cpu_ns += (double)hit->hits.cpu_ns;
         to->cpu_variance += (double)hit->hits.unsure_squares;
-        c->rest_ns += (double)hit->hits.rest_ns;
+        c->one.beside.rest_ns += (double)hit->hits.rest_ns;
         for (uint32_t k = pool ? pool->first : 0; pool && k < pool->first + pool->count; k++) {
             const double rest_ns = (double)hit->hits.rest_ns * pools->shares.items[k].part;
-            c->nodes[pools->shares.items[k].node].cpu_ns += rest_ns;
-            c->nodes[pools->shares.items[k].node].rest_ns += rest_ns;
+            struct sum *of = sum_of(&c->one, pools->shares.items[k].node);
+            of->cpu_ns += rest_ns;
+            of->rest_ns += rest_ns;
         }
     }
 }
@@ -291,7 +318,7 @@ static int run(struct collector *c, uint32_t index, struct scan *s, const struct
     return rc;
 }
 
-static int add_process(struct collector *c, uint32_t index)
+static int read_process(struct collector *c, uint32_t index)
 {
     const struct sonde_process *p = &c->m->processes[index];
     const struct sonde_trace_options options = {
@@ -307,16 +334,87 @@ static int add_process(struct collector *c, uint32_t index)
         free(s.alive);
         return SONDE_ENOMEM;
     }
-    const double period_ns = p->header.cpu_rate_hz ? 1e9 / p->header.cpu_rate_hz : 0;
-    c->out->checked &= !p->header.cpu_rate_hz || p->header.cpu_switches;
-    c->period_ns = period_ns > c->period_ns ? period_ns : c->period_ns;
-    c->out->traced |= p->header.trace != 0;
+    c->one.beside.period_ns = p->header.cpu_rate_hz ? 1e9 / p->header.cpu_rate_hz : 0;
+    c->one.beside.unchecked = p->header.cpu_rate_hz && !p->header.cpu_switches;
+    c->one.beside.traced = p->header.trace != 0;
     int rc = sonde_recorded_compute(c->m, p, &s.recorded);
     if (!rc && choose_lanes(c, p, index, s.wanted))
         rc = run(c, index, &s, &options);
     sonde_recorded_fini(&s.recorded);
     free(s.wanted);
     free(s.alive);
+    return rc;
+}
+
+struct node_sum {
+    uint32_t node;
+    struct sum sum;
+};
+
+static int find(void *user, uint32_t process, struct sonde_text *found)
+{
+    struct collector *c = user;
+    struct of_process *one = &c->one;
+    const int rc = read_process(c, process);
+    sonde_found_put(found, &one->beside, sizeof one->beside);
+    sonde_found_put(found, &one->set_count, sizeof one->set_count);
+    for (uint32_t i = 0; i < one->set_count; i++) {
+        const uint32_t node = one->set[i];
+        sonde_found_put(found, &(struct node_sum){node, one->nodes[node]}, sizeof(struct node_sum));
+        one->nodes[node] = (struct sum){0};
+        one->is_set[node] = false;
+    }
+    sonde_estimate_put(found, &one->estimate);
+    sonde_estimate_fini(&one->estimate);
+    one->set_count = 0;
+    one->beside = (struct beside){0};
+    return rc;
+}
+
+static void add_sum(struct sum *to, const struct sum *from)
+{
+    to->queue_ns += from->queue_ns;
+    to->thread_ns += from->thread_ns;
+    to->sampled_ns += from->sampled_ns;
+    to->pooled_ns += from->pooled_ns;
+    to->cpu_ns += from->cpu_ns;
+    to->rest_ns += from->rest_ns;
+    to->cpu_variance += from->cpu_variance;
+}
+
+static void add_beside(struct collector *c, const struct beside *one)
+{
+    struct beside *all = &c->beside;
+    for (int thread = 0; thread < 2; thread++)
+        for (int kind = 0; kind < SONDE_SHARE_COUNT; kind++)
+            all->other[thread][kind] += one->other[thread][kind];
+    all->period_ns = one->period_ns > all->period_ns ? one->period_ns : all->period_ns;
+    all->rest_ns += one->rest_ns;
+    c->out->no_times += one->no_times;
+    c->out->queues += one->queues;
+    c->out->threads += one->threads;
+    c->out->traced |= one->traced;
+    c->out->checked &= !one->unchecked;
+}
+
+static int add(void *user, uint32_t process, struct sonde_found *found)
+{
+    struct collector *c = user;
+    struct beside beside;
+    struct sonde_estimate estimate = {0};
+    struct node_sum one;
+    uint32_t count;
+    (void)process;
+    sonde_found_get(found, &beside, sizeof beside);
+    add_beside(c, &beside);
+    sonde_found_get(found, &count, sizeof count);
+    for (uint32_t i = 0; i < count; i++) {
+        sonde_found_get(found, &one, sizeof one);
+        add_sum(&c->nodes[one.node], &one.sum);
+    }
+    sonde_estimate_get(found, &estimate);
+    const int rc = sonde_estimate_join(&c->estimate, &estimate);
+    sonde_estimate_fini(&estimate);
     return rc;
 }
 
@@ -331,13 +429,7 @@ static void fold(const struct collector *c)
             to = &c->nodes[sonde_profile_routine(c->profile, i)];
         if (to == from)
             continue;
-        to->queue_ns += from->queue_ns;
-        to->thread_ns += from->thread_ns;
-        to->sampled_ns += from->sampled_ns;
-        to->pooled_ns += from->pooled_ns;
-        to->cpu_ns += from->cpu_ns;
-        to->rest_ns += from->rest_ns;
-        to->cpu_variance += from->cpu_variance;
+        add_sum(to, from);
         *from = (struct sum){0};
     }
 }
@@ -374,10 +466,11 @@ static double *find_errors(const struct collector *c, const struct sonde__rows_m
  * none of it need be of this row, and what others have of it may be. */
 static void check_row(const struct collector *c, struct sonde_share *row)
 {
-    row->cpu_error_ns = sqrt(row->cpu_error_ns + c->period_ns * c->period_ns / 4);
-    const double most_ns = 4 * hypot(row->error_ns, row->cpu_error_ns) + 2 * c->period_ns;
+    const double period_ns = c->beside.period_ns;
+    row->cpu_error_ns = sqrt(row->cpu_error_ns + period_ns * period_ns / 4);
+    const double most_ns = 4 * hypot(row->error_ns, row->cpu_error_ns) + 2 * period_ns;
     row->disagrees = c->out->checked && (row->cpu_ns - row->rest_ns - row->sampled_ns > most_ns ||
-                                         row->sampled_ns - row->cpu_ns - (c->rest_ns - row->rest_ns) > most_ns);
+                                         row->sampled_ns - row->cpu_ns - (c->beside.rest_ns - row->rest_ns) > most_ns);
 }
 
 static int make_rows(struct collector *c, const struct sonde__rows_maker *v, const uint32_t *cut)
@@ -417,8 +510,8 @@ static int make_rows(struct collector *c, const struct sonde__rows_maker *v, con
         rc = push_row(c,
                       (struct sonde_share){
                           .kind = (enum sonde_share_kind)kind,
-                          .queue_ns = c->other[0][kind],
-                          .thread_ns = c->other[1][kind],
+                          .queue_ns = c->beside.other[0][kind],
+                          .thread_ns = c->beside.other[1][kind],
                           .frame = {.name = "", .file = "", .module = ""},
                       });
     for (size_t i = 0; i < c->out->rows.count; i++)
@@ -451,6 +544,25 @@ static int finish(struct collector *c)
     return rc;
 }
 
+static int init(struct collector *c, size_t nodes)
+{
+    c->nodes = calloc(nodes, sizeof *c->nodes);
+    c->one.nodes = calloc(nodes, sizeof *c->one.nodes);
+    c->one.is_set = calloc(nodes, sizeof *c->one.is_set);
+    c->one.set = calloc(nodes, sizeof *c->one.set);
+    return c->nodes && c->one.nodes && c->one.is_set && c->one.set ? 0 : SONDE_ENOMEM;
+}
+
+static void fini(struct collector *c)
+{
+    free(c->nodes);
+    free(c->one.nodes);
+    free(c->one.is_set);
+    free(c->one.set);
+    sonde_estimate_fini(&c->one.estimate);
+    sonde_estimate_fini(&c->estimate);
+}
+
 int sonde_statistics_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
                              const struct sonde_statistics_config *config, struct sonde_statistics *out,
                              struct sonde_diag *diag)
@@ -465,14 +577,11 @@ int sonde_statistics_compute(const struct sonde_measurement *m, const struct son
         return sonde_diag_set(diag, SONDE_EINVALID, m->path, "the time window is empty in");
     c.partial = out->from_ns || out->to_ns < length || config->lanes;
     out->checked = !c.partial && profile->sampled;
-    c.nodes = calloc(profile->nodes.count, sizeof *c.nodes);
-    int rc = c.nodes ? 0 : SONDE_ENOMEM;
-    for (uint32_t i = 0; i < m->process_count && !rc; i++)
-        rc = add_process(&c, i);
+    int rc = init(&c, profile->nodes.count);
+    rc = rc ? rc : sonde_each_process(m, &(struct sonde_each){.find = find, .add = add}, &c);
     if (!rc)
         rc = finish(&c);
-    free(c.nodes);
-    sonde_estimate_fini(&c.estimate);
+    fini(&c);
     return rc ? sonde_diag_set(diag, rc, m->path, "cannot compute the shares of") : 0;
 }
 

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "analyze/trace/each.h"
+
 /* Sums: node of a process -> nanoseconds. */
 static int add_call(struct sonde_map *sums, const struct sonde_row_call *call)
 {
@@ -34,35 +36,58 @@ static int each_window(void *user, const struct sonde_trace_window *window)
     return rc;
 }
 
-/* What calls that are there to wait have in the profile is in `out` already. */
-static void merge(const struct sonde_profile *profile, uint32_t process, const struct sonde_map *sums, double *out)
+struct node_sum { uint64_t node, ns; }; /* of the tree, plus one; 0: no more */
+
+static void put(const struct sonde_profile *profile, uint32_t process, const struct sonde_map *sums, struct sonde_text *found)
 {
     for (size_t i = 0; sums->slots && i <= sums->mask; i++) {
         if (!sums->slots[i].used)
             continue;
-        uint32_t node = sonde_profile_locate(profile, process, (uint32_t)sums->slots[i].key);
-        if (!profile->nodes.items[node].self.sync_ns)
-            out[node] += (double)sums->slots[i].value;
+        const struct node_sum one = {1ull + sonde_profile_locate(profile, process, (uint32_t)sums->slots[i].key), sums->slots[i].value};
+        sonde_found_put(found, &one, sizeof one);
     }
 }
 
-static int add_process(const struct sonde_measurement *m, const struct sonde_profile *profile, uint32_t index,
-                       struct sonde_progress *progress, double *out)
+struct computing {
+    const struct sonde_measurement *m;
+    const struct sonde_profile *profile;
+    struct sonde_progress *progress;
+    double *out;
+};
+
+static int find(void *user, uint32_t process, struct sonde_text *found)
 {
+    const struct computing *c = user;
+    const struct sonde_process *p = &c->m->processes[process];
     const struct sonde_trace_options options = {
-        .tables = SONDE_READ_CALLS | SONDE_READ_WAITS, .state_bytes = sizeof(struct sonde_map), .progress = progress};
+        .tables = SONDE_READ_CALLS | SONDE_READ_WAITS, .state_bytes = sizeof(struct sonde_map), .progress = c->progress};
     struct sonde_trace_reader trace = {0};
-    int rc = sonde_trace_open(&m->processes[index], &options, &trace);
-    if (!rc)
-        rc = sonde_trace_read(&trace, each_window, NULL);
+    int rc = 0;
+    if (sonde_trace_extent(p, SONDE_READ_WAITS).rows) {
+        rc = sonde_trace_open(p, &options, &trace);
+        rc = rc ? rc : sonde_trace_read(&trace, each_window, NULL);
+    }
     for (uint32_t i = 0; i < trace.part_count; i++) {
         struct sonde_map *sums = sonde_trace_state(&trace, i);
         if (!rc)
-            merge(profile, index, sums, out);
+            put(c->profile, process, sums, found);
         sonde_map_fini(sums);
     }
     sonde_trace_close(&trace);
+    sonde_found_put(found, &(struct node_sum){0}, sizeof(struct node_sum));
     return rc;
+}
+
+/* What calls that are there to wait have in the profile is in `out` already. */
+static int add(void *user, uint32_t process, struct sonde_found *found)
+{
+    const struct computing *c = user;
+    struct node_sum one;
+    (void)process;
+    for (sonde_found_get(found, &one, sizeof one); one.node; sonde_found_get(found, &one, sizeof one))
+        if (!c->profile->nodes.items[one.node - 1].self.sync_ns)
+            c->out[one.node - 1] += (double)one.ns;
+    return 0;
 }
 
 int sonde_sync_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
@@ -72,9 +97,7 @@ int sonde_sync_compute(const struct sonde_measurement *m, const struct sonde_pro
     int rc = sync ? 0 : SONDE_ENOMEM;
     for (size_t i = 0; i < profile->nodes.count && !rc; i++)
         sync[i] = (double)profile->nodes.items[i].self.sync_ns;
-    for (uint32_t i = 0; i < m->process_count && !rc; i++)
-        if (sonde_trace_extent(&m->processes[i], SONDE_READ_WAITS).rows)
-            rc = add_process(m, profile, i, progress, sync);
+    rc = rc ? rc : sonde_each_process(m, &(struct sonde_each){.find = find, .add = add}, &(struct computing){m, profile, progress, sync});
     if (rc)
         free(sync);
     else
