@@ -1,6 +1,6 @@
 /* ranks.test.ts - the page Ranks: what follows from its views' answers. */
 import { describe, expect, it } from "vitest";
-import { causeText, figuresOf, imbalanceOf, sentOf, type Job, type Messages, type Sent, type Waiting } from "../src/model/ranks.js";
+import { causeText, distributionOf, figuresOf, imbalanceOf, sentOf, type Job, type Messages, type Sent, type Waiting } from "../src/model/ranks.js";
 
 const rank = (number: number, busy_ns: number, cpu_ns: number | null = 0) => ({ rank: number, process: `p-${number}`, processes: 1, group: 0, wall_ns: 100, busy_ns, kernel_ns: 0, cpu_ns });
 const job = { ranks: [rank(0, 10), rank(1, 30), rank(2, 20)] } as unknown as Job;
@@ -22,6 +22,20 @@ describe("ranks and figures", () => {
     const matrix = figuresOf(job, messages([]));
     expect([matrix.most, matrix.mean]).toEqual([[100, 30], [100, 20]]);
     expect([imbalanceOf(matrix, 0), imbalanceOf(matrix, 1)]).toEqual([0, 0.5]);
+  });
+});
+
+describe("how ranks spread", () => {
+  it("is told from the least to the most, with whose they are", () => {
+    const many = { ranks: [10, 30, 20, 11, 12, 30].map((busy, number) => rank(number, busy)) } as unknown as Job;
+    const matrix = figuresOf(many, messages([{ rank: 1, calls_ns: 9, wait_ns: 4 }]));
+    expect(distributionOf(matrix, 1, 4)).toEqual({ least: 10, leastRank: 0, median: 16, most: 30, mostRank: 5, ranks: [3, 0, 1, 2] });
+    expect(distributionOf(matrix, 0, 4)!.ranks).toEqual([6, 0, 0, 0]);
+    expect(distributionOf(matrix, 2, 4)).toBeNull(); // one rank has it
+  });
+
+  it("is nothing of two, which show themselves", () => {
+    expect(distributionOf(figuresOf({ ranks: [rank(0, 10), rank(1, 30)] } as unknown as Job, messages([])), 1, 4)).toBeNull();
   });
 });
 

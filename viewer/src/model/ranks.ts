@@ -139,6 +139,28 @@ export function imbalanceOf(matrix: FigureMatrix, at: number): number | null {
   return matrix.mean[at]! > 0 ? matrix.most[at]! / matrix.mean[at]! - 1 : null;
 }
 
+/** How ranks spread from the least to the most of a figure. */
+export interface Distribution {
+  least: number;
+  leastRank: number;
+  median: number;
+  most: number;
+  mostRank: number;
+  /** Ranks in each of so many equal parts from the least to the most; where all are alike, all are in the first. */
+  ranks: number[];
+}
+
+/** Null where fewer than three ranks have the figure: they show themselves. */
+export function distributionOf(matrix: FigureMatrix, at: number, parts: number): Distribution | null {
+  const known = matrix.ranks.map((rank, row) => ({ rank, value: matrix.cells[row]![at]! })).filter(({ value }) => value !== null).sort((a, b) => a.value - b.value);
+  if (known.length < 3) return null;
+  const first = known[0]!, last = known[known.length - 1]!, range = last.value - first.value, half = known.length >> 1;
+  const ranks = Array.from({ length: parts }, () => 0);
+  for (const { value } of known) ranks[range > 0 ? Math.min(Math.floor(((value - first.value) / range) * parts), parts - 1) : 0]!++;
+  const median = known.length % 2 ? known[half]!.value : (known[half - 1]!.value + known[half]!.value) / 2;
+  return { least: first.value, leastRank: first.rank, median, most: last.value, mostRank: last.rank, ranks };
+}
+
 export interface SentMatrix {
   ranks: number[];
   /** [from][to]; null: nothing was sent. */

@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { frameText } from "../../model/critical.js";
 import { meaningOf } from "../../model/comm.js";
-import { causeText, figuresOf, imbalanceOf, sentOf, type Job, type Messages, type Sent, type Straggler, type Uneven, type Waiting } from "../../model/ranks.js";
+import { causeText, distributionOf, figuresOf, imbalanceOf, sentOf, type Distribution, type Figure, type Job, type Messages, type Sent, type Straggler, type Uneven, type Waiting } from "../../model/ranks.js";
 import { request } from "../../model/requests.js";
 import type { Text } from "../../model/types.js";
 import { formatBytes, formatCount, formatShare, formatTime } from "../../model/units.js";
@@ -19,6 +19,8 @@ import "./ranks.css";
 
 /** Ranks of which who sent to whom is a picture; of more it is a list. */
 const PICTURE = 64;
+/** Columns of a figure's spread. */
+const PARTS = 24;
 
 interface All {
   job: Job;
@@ -109,9 +111,28 @@ function Figures({ job, messages }: { job: Job; messages: Messages }) {
             <th scope="row" title="most / mean - 1">imbalance</th>
             {matrix.figures.map((figure, at) => <td key={figure.name}>{formatShare(imbalanceOf(matrix, at))}</td>)}
           </tr>
+          {matrix.ranks.length > 2 && (
+            <tr>
+              <th scope="row" title="how many ranks have how much, from the least to the most">spread</th>
+              {matrix.figures.map((figure, at) => <td key={figure.name}><Spread figure={figure} of={distributionOf(matrix, at, PARTS)} /></td>)}
+            </tr>
+          )}
         </tfoot>
       </table>
     </Scroll>
+  );
+}
+
+/** Columns of ranks, from the one with the least on the left to the one with the most on the right. */
+function Spread({ figure, of }: { figure: Figure; of: Distribution | null }) {
+  if (!of) return <>-</>;
+  const high = Math.max(...of.ranks);
+  const text = `least ${figure.text(of.least)} (rank ${of.leastRank}), median ${figure.text(of.median)}, most ${figure.text(of.most)} (rank ${of.mostRank})`;
+  return (
+    <svg class="ranks-spread" role="img" aria-label={text} viewBox={`0 0 ${PARTS} 10`} preserveAspectRatio="none">
+      <title>{text}</title>
+      {of.ranks.map((ranks, at) => ranks > 0 && <rect key={at} x={at} width={0.9} y={10 - (10 * ranks) / high} height={(10 * ranks) / high} />)}
+    </svg>
   );
 }
 
