@@ -20,8 +20,16 @@
 #include "layout.h"
 #include "names.h"
 #include "perfetto_counters.h"
+#include "perfetto_messages.h"
 
 #define CALLED_FROM_FRAMES 4
+
+struct receiving {
+    uint32_t row;
+    uint64_t end_ns;
+    const uint64_t *flows;
+    size_t flow_count;
+};
 
 struct writer {
     const struct sonde_measurement *m;
@@ -42,6 +50,8 @@ struct writer {
     SONDE_VECTOR(struct sonde_row_range) ranges; /* of the lane, in the order of by_begin */
     SONDE_VECTOR(struct sonde_row_sleep) sleeps; /* of the lane, in order */
     size_t next_range, next_sleep; /* to be laid out */
+    struct pf_messages messages;
+    SONDE_VECTOR(struct receiving) receiving; /* open slices of calls that received something */
 };
 
 struct slice {
@@ -246,6 +256,21 @@ static uint64_t end_of(const struct writer *w, const struct sonde_row_range *ran
 /* Calls of MPI lie among the ranges: name, bytes (payload), communicator (domain), the other rank, from 1 (category). */
 #define OF_MPI 0x8000u
 
+/* Of what the lane's call sent, or received. */
+static const uint64_t *flows_of(const struct writer *w, uint64_t enter_ns, bool received, size_t *count)
+{
+    return pf_messages_of(&w->messages, &(struct pf_message_end){w->tracks.process, w->tracks.lane, enter_ns, received}, count);
+}
+
+/* A message may have been sent long after the call that received it began: its flow leads to the end. */
+static void note_received(struct writer *w, uint32_t row, const struct sonde_row_range *call)
+{
+    struct receiving one = {.row = row, .end_ns = call->end_ns};
+    one.flows = flows_of(w, call->begin_ns, true, &one.flow_count);
+    if (one.flow_count && sonde_vector_push(&w->receiving, one))
+        w->wire.nomem = true;
+}
+
 static void write_message(struct writer *w, uint32_t row, const struct sonde_row_range *call)
 {
     struct pf_event event = {.category = PF_CATEGORY_message, .at_ns = time_of(w, call->begin_ns)};
@@ -256,10 +281,13 @@ static void write_message(struct writer *w, uint32_t row, const struct sonde_row
         pf_add_number(&event, PF_KEY_peer, call->category - 1);
     if (call->payload)
         pf_add_number(&event, PF_KEY_bytes, call->payload);
-    if (row == SONDE_LAYOUT_NO_ROW)
+    event.flows = flows_of(w, call->begin_ns, false, &event.flow_count);
+    if (row == SONDE_LAYOUT_NO_ROW) {
         pf_send_instant(&w->wire, &event);
-    else
-        pf_send_begin(&w->wire, &event);
+        return;
+    }
+    pf_send_begin(&w->wire, &event);
+    note_received(w, row, call);
 }
 
 static void write_range(struct writer *w, uint32_t row, const struct sonde_row_range *range)
@@ -307,7 +335,13 @@ static void write_sleep(struct writer *w, uint32_t row, const struct sonde_row_s
 static void end_slice(void *user, uint32_t row, uint64_t end_ns)
 {
     struct writer *w = user;
-    pf_send_end(&w->wire, pf_row_track(&w->tracks, row), time_of(w, end_ns));
+    struct receiving found = {0};
+    for (size_t i = w->receiving.count; i-- > 0 && !found.flow_count;)
+        if (w->receiving.items[i].row == row && w->receiving.items[i].end_ns == end_ns) {
+            found = w->receiving.items[i];
+            w->receiving.items[i] = w->receiving.items[--w->receiving.count];
+        }
+    pf_send_end(&w->wire, pf_row_track(&w->tracks, row), time_of(w, end_ns), found.flows, found.flow_count);
 }
 
 static void write_slice(void *user, uint32_t row, const void *item)
@@ -423,10 +457,14 @@ static int take_message(void *user, uint32_t lane, const void *row)
     struct writer *w = user;
     const struct sonde_process *p = process_of(w);
     const struct sonde_row_message *m = row;
-    const struct sonde_row_range *last = w->ranges.count ? &w->ranges.items[w->ranges.count - 1] : NULL;
+    struct sonde_row_range *last = w->ranges.count ? &w->ranges.items[w->ranges.count - 1] : NULL;
     const struct sonde_row_frame *function = sonde_process_frame(p, m->node);
     (void)lane;
-    if (m->leave_ns < m->enter_ns || (last && last->flags & OF_MPI && last->begin_ns == m->enter_ns))
+    if (m->leave_ns >= m->enter_ns && last && last->flags & OF_MPI && last->begin_ns == m->enter_ns) {
+        last->end_ns = m->leave_ns > last->end_ns ? m->leave_ns : last->end_ns; /* it went on */
+        return must_stop(w);
+    }
+    if (m->leave_ns < m->enter_ns)
         return must_stop(w);
     const struct sonde_row_range call = {
         .begin_ns = m->enter_ns,
@@ -503,7 +541,7 @@ static int by_begin(const void *left, const void *right)
 static void write_thread(struct writer *w, uint32_t lane)
 {
     begin_lane(w, lane);
-    w->ranges.count = w->next_range = w->sleeps.count = w->next_sleep = 0;
+    w->ranges.count = w->next_range = w->sleeps.count = w->next_sleep = w->receiving.count = 0;
     take_rows(w, SONDE_TABLE_RANGE, lane, take_range);
     take_rows(w, SONDE_TABLE_MESSAGE, lane, take_message);
     if (w->ranges.count)
@@ -648,7 +686,7 @@ static int write_all(struct writer *w, struct sonde_out *out, struct sonde_diag 
     w->layout = sonde_layout_create(sizeof(struct slice), write_slice, w);
     pf_begin(&w->wire, out, m->processes[0].header.start_ns,
              m->processes[0].header.start_ns + m->processes[0].header.wall_offset_ns);
-    code = w->called_from && w->stacks && w->layout ? 0 : SONDE_ENOMEM;
+    code = w->called_from && w->stacks && w->layout ? pf_messages_find(&w->messages, m, w->names.profile) : SONDE_ENOMEM;
     for (uint32_t i = 0; !code && i < m->process_count && !sonde_out_failed(out); i++)
         code = write_process(w, i);
     pf_fini(&w->wire);
@@ -658,6 +696,8 @@ static int write_all(struct writer *w, struct sonde_out *out, struct sonde_diag 
     forget_texts(w);
     sonde_vector_fini(&w->ranges);
     sonde_vector_fini(&w->sleeps);
+    sonde_vector_fini(&w->receiving);
+    pf_messages_fini(&w->messages);
     sonde_names_fini(&w->names);
     return code ? sonde_diag_set(diag, code, m->path, "cannot export") : 0;
 }

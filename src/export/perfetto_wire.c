@@ -20,6 +20,7 @@ typedef Sonde__Perfetto__InternedString InternedString;
 enum {
     MOST_ARGUMENTS = sizeof((struct pf_event *)NULL)->arguments / sizeof(struct pf_argument),
     EVENT_BYTES = 128 + 32 * MOST_ARGUMENTS,
+    FLOW_BYTES = 16,
 };
 
 /* `most`: its size is no more; 0: not known. */
@@ -255,12 +256,16 @@ static void send_event(struct pf_wire *wire, const struct pf_event *event, Sonde
     sent.category_iids = &category;
     *(event->flow_ends ? &sent.n_terminating_flow_ids : &sent.n_flow_ids) = flow != 0;
     *(event->flow_ends ? &sent.terminating_flow_ids : &sent.flow_ids) = &flow;
+    if (event->flow_count) {
+        sent.n_flow_ids = event->flow_count;
+        sent.flow_ids = (uint64_t *)(uintptr_t)event->flows;
+    }
     packet.has_timestamp = packet.has_sequence_flags = 1;
     packet.timestamp = event->at_ns;
     packet.sequence_flags = SONDE__PERFETTO__SEQUENCE_FLAGS__SEQ_NEEDS_INCREMENTAL_STATE;
     packet.data_case = SONDE__PERFETTO__TRACE_PACKET__DATA_TRACK_EVENT;
     packet.track_event = &sent;
-    send_within(wire, &packet, EVENT_BYTES);
+    send_within(wire, &packet, EVENT_BYTES + FLOW_BYTES * event->flow_count);
 }
 
 void pf_send_instant(struct pf_wire *wire, const struct pf_event *event)
@@ -273,24 +278,26 @@ void pf_send_begin(struct pf_wire *wire, const struct pf_event *event)
     send_event(wire, event, SONDE__PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN);
 }
 
-void pf_send_end(struct pf_wire *wire, uint64_t track, uint64_t end_ns)
+void pf_send_end(struct pf_wire *wire, uint64_t track, uint64_t end_ns, const uint64_t *flows, size_t flow_count)
 {
     Event sent = SONDE__PERFETTO__TRACK_EVENT__INIT;
     Packet packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
     sent.has_type = sent.has_track_uuid = 1;
     sent.type = SONDE__PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END;
     sent.track_uuid = track;
+    sent.n_terminating_flow_ids = flow_count;
+    sent.terminating_flow_ids = (uint64_t *)(uintptr_t)flows;
     packet.has_timestamp = 1;
     packet.timestamp = end_ns;
     packet.data_case = SONDE__PERFETTO__TRACE_PACKET__DATA_TRACK_EVENT;
     packet.track_event = &sent;
-    send_within(wire, &packet, EVENT_BYTES);
+    send_within(wire, &packet, EVENT_BYTES + FLOW_BYTES * flow_count);
 }
 
 void pf_send_slice(struct pf_wire *wire, const struct pf_event *event, uint64_t end_ns)
 {
     pf_send_begin(wire, event);
-    pf_send_end(wire, event->track, end_ns);
+    pf_send_end(wire, event->track, end_ns, NULL, 0);
 }
 
 void pf_send_counter_track(struct pf_wire *wire, uint64_t uuid, uint64_t parent, const char *name, bool bytes)

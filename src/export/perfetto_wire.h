@@ -64,6 +64,8 @@ struct pf_event {
     uint64_t at_ns, track, name;
     uint64_t flow; /* 0 = none */
     bool flow_ends;
+    const uint64_t *flows; /* instead of the one, which begin here */
+    size_t flow_count;
     enum pf_category category;
     uint32_t count;
     struct pf_argument {
@@ -97,7 +99,8 @@ void pf_add_text(struct pf_event *event, enum pf_key key, uint64_t iid);
 void pf_send_track(struct pf_wire *wire, Sonde__Perfetto__TrackDescriptor *track);
 /* Begins and ends of one track go in the order of time. */
 void pf_send_begin(struct pf_wire *wire, const struct pf_event *event);
-void pf_send_end(struct pf_wire *wire, uint64_t track, uint64_t end_ns);
+/* `flows` end here. */
+void pf_send_end(struct pf_wire *wire, uint64_t track, uint64_t end_ns, const uint64_t *flows, size_t flow_count);
 void pf_send_slice(struct pf_wire *wire, const struct pf_event *event, uint64_t end_ns);
 /* A counter, of bytes or of things, and its value from `at_ns` on. */
 void pf_send_counter_track(struct pf_wire *wire, uint64_t uuid, uint64_t parent, const char *name, bool bytes);

@@ -124,7 +124,7 @@ class Trace:
                 raise Broken("an end without a beginning on track %x" % track)
             self.in_order(track, at)
             begun = self.open[track].pop()
-            self.slices.append(begun._replace(end=at))
+            self.slices.append(begun._replace(end=at, terminating=begun.terminating + list(event.terminating_flow_ids)))
             return
         item = Slice(track, self.interning("event_names", event.name_iid),
                      self.interning("event_categories", event.category_iids[0]), at, at, self.arguments(event),

@@ -88,9 +88,14 @@ class Test:
             waits = [value for name, value in row.items() if name.endswith("_ns") and name not in ("calls_ns", "wait_ns")]
             require(sum(waits) == row["wait_ns"] <= row["calls_ns"], f"the waits of {row}")
         require(sum(row["wait_ns"] for row in got["waits"]) == sum(row["wait_ns"] for row in got["ranks"]), "the waits by place and by rank")
+        ends = collections.defaultdict(set)
+        for m in self.messages():
+            ends[m["process"], m["lane"], m["enter_ns"]].add(m["leave_ns"])
+        require(all(len(leave) == 1 for leave in ends.values()), f"calls that ended more than once: {[leave for leave in ends.values() if len(leave) > 1][:3]}")
         if late:
             self.compare_late(said, got)
             self.compare_otf2(said)
+            self.compare_perfetto(said)
 
     def compare_late(self, said, got):
         """Each was late by what the program's clock says at both ends; on a busy machine more, or less."""
@@ -133,6 +138,25 @@ class Test:
         together = sum(n for (_, what), n in said.together.items() if what == "calls")
         counts = [len(re.findall(rf"^{name} ", printed[1].stdout, re.M)) for name in ("MPI_COLLECTIVE_BEGIN", "MPI_COLLECTIVE_END")]
         require(counts == [together] * 2, f"{counts} of {together} collective calls in OTF2")
+
+    def compare_perfetto(self, said):
+        """Flows from the call that sent to the end of the one that received, by Perfetto's own definitions."""
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+        try:
+            import perfetto_check
+        except ImportError:
+            print("not looked at: Perfetto's definitions (pip install perfetto) are missing")
+            return
+        path = os.path.join(self.options.work, "job.perfetto")
+        self.recorded(self.options.sonde, "export", self.out, "--to", "perfetto", "-q", "-f", "-o", path)
+        trace, found = perfetto_check.load(path), collections.Counter()
+        rank_of = lambda item: int(re.match(r"rank (\d+)", trace.process(item.track).process_name)[1])
+        for begins, ends in trace.flows().values():
+            if begins[0].category == "message":
+                require(len(begins) == len(ends) == 1 and ends[0].category == "message", f"a flow from {begins} to {ends}")
+                require(begins[0].start <= ends[0].end, f"{begins[0]} was received before it was sent: {ends[0]}")
+                found[rank_of(begins[0]), rank_of(ends[0])] += 1
+        require(dict(found) == {pair: count for pair, (count, _) in said.pairs.items()}, f"flows of Perfetto: {dict(found)}, not {said.pairs}")
 
     def exported(self):
         return json.loads(self.recorded(self.options.sonde, "export", self.out, "--to", "json", "-o", "-").stdout)

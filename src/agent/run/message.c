@@ -49,10 +49,14 @@ void sonde_messages(uint32_t api, uint64_t enter_ns, const struct sonde_message 
         return;
     }
     sonde__busy(t, SONDE_BUSY);
+    if (t->messages.enter_ns != enter_ns) { /* many messages of one call come in several lists */
+        t->messages.enter_ns = enter_ns;
+        t->messages.leave_ns = leave_ns;
+    }
     const uint32_t last = t->last_context; /* stays that of the latest hooked call */
     const struct sonde_event call = {
         .enter_ns = enter_ns,
-        .leave_ns = leave_ns,
+        .leave_ns = t->messages.leave_ns,
         .api_node = sonde__context(t, api),
         .thread_lane = t->lane,
         .flags = SONDE_EVENT_MESSAGE,

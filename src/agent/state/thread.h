@@ -109,6 +109,7 @@ struct sonde_thread {
     uint32_t check_in;        /* so many calls from now one is compared with a full walk */
     uint32_t last_context;    /* node of the last hooked call */
     struct sonde_replay *replay; /* that told the last context; NULL: none */
+    struct { uint64_t enter_ns, leave_ns; } messages; /* the last call that told of some */
     struct sonde_ranges ranges;
     alignas(64) uint64_t sequence; /* of operations; low bits of the correlation */
     struct {
