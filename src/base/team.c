@@ -130,13 +130,6 @@ void sonde_team_broadcast(uint32_t from, struct sonde_text *message)
 
 /* ---- sharing the work ------------------------------------------------------------------------------------ */
 
-uint32_t sonde_team_share(uint32_t tasks, uint32_t *last)
-{
-    const uint64_t rank = sonde_team_rank(), size = sonde_team_size();
-    *last = (uint32_t)(tasks * (rank + 1) / size);
-    return (uint32_t)(tasks * rank / size);
-}
-
 static uint64_t weight_of(const struct sonde_team_work *work, void *user, uint32_t task)
 {
     return work->weight ? work->weight(user, task) + 1 : 1;
@@ -158,6 +151,27 @@ static void divide(const struct sonde_team_work *work, void *user, uint32_t size
     }
     while (rank <= size)
         first[rank++] = work->tasks;
+}
+
+static uint32_t *division_of(const struct sonde_team_work *work, void *user)
+{
+    uint32_t *first = malloc(((size_t)joined->size + 1) * sizeof *first);
+    if (!first)
+        sonde_team_fail("out of memory");
+    divide(work, user, joined->size, first);
+    return first;
+}
+
+uint32_t sonde_team_share(uint32_t tasks, uint32_t *last)
+{
+    *last = tasks;
+    if (sonde_team_size() == 1)
+        return 0;
+    uint32_t *division = division_of(&(struct sonde_team_work){.tasks = tasks}, NULL);
+    const uint32_t first = division[joined->rank];
+    *last = division[joined->rank + 1];
+    free(division);
+    return first;
 }
 
 static int add_tasks(const struct sonde_team_work *work, void *user, uint32_t first, uint32_t last, const struct sonde_text *text)
@@ -214,10 +228,7 @@ int sonde_team_run(const struct sonde_team_work *work, void *user)
 {
     if (sonde_team_size() == 1)
         return run_alone(work, user);
-    uint32_t *first = malloc(((size_t)joined->size + 1) * sizeof *first);
-    if (!first)
-        sonde_team_fail("out of memory");
-    divide(work, user, joined->size, first);
+    uint32_t *first = division_of(work, user);
     const int rc = run_shared(work, user, first);
     free(first);
     return rc;

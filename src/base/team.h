@@ -80,7 +80,7 @@ struct sonde_team_work {
 /* 0, or what a task returned, in every process; SONDE_ENOMEM. All of a team must come here with the same tasks. */
 int sonde_team_run(const struct sonde_team_work *work, void *user);
 
-/* Of `tasks`, this process does those from `first` to before `*last` where all are alike. */
+/* Of `tasks` that are all alike this process does those from the one that is returned to before *last, here and in sonde_team_run. */
 uint32_t sonde_team_share(uint32_t tasks, uint32_t *last);
 
 /* One message, of any size, from one process to another or to all. `message` must be empty at who gets it. */

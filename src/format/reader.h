@@ -136,6 +136,10 @@ void sonde_chunk_reader_destroy(struct sonde_chunk_reader *reader);
 /* The rows of p->traces[index], valid until the next call; NULL when the chunk is damaged, which is counted. */
 const void *sonde_chunk_reader_rows(struct sonde_chunk_reader *reader, const struct sonde_process *p, uint32_t index);
 
+/* Is that known of p->traces[index], and let it be, as another process found. */
+bool sonde_chunk_is_damaged(const struct sonde_process *p, uint32_t index);
+void sonde_chunk_set_damaged(const struct sonde_process *p, uint32_t index);
+
 /* The same, faster: only the fields of the rows that are named hold their values, the others anything.
  *     sonde_chunk_reader_fields(reader, p, i, SONDE_FIELD(sonde_row_op, start_ns) | SONDE_FIELD(sonde_row_op, end_ns)) */
 #define SONDE_FIELD(row, field)                                                                   \

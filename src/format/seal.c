@@ -152,7 +152,9 @@ static int writer_init(struct writer *w, const char *dir, int flags, struct sond
     status = open_file(w, dir, flags, diag);
     if (status < 0)
         return status;
-    status = sonde__data_open(dir, flags & O_CREAT, &w->data, diag);
+    struct stat st;
+    const bool through = flags & O_CREAT || (fstat(w->fd, &st) == 0 && (uint64_t)st.st_size <= sonde__read_through_bytes);
+    status = sonde__data_open(dir, through, &w->data, diag);
     if (status < 0 && status != SONDE_EFORMAT)
         return status;
     w->scratch = aligned_alloc(64, sonde_chunk_scratch_bytes());

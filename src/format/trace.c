@@ -127,6 +127,18 @@ static void mark_damaged(const struct sonde_process *p, uint32_t index)
     __atomic_fetch_add(&shared->damaged_bytes, p->traces[index].size, __ATOMIC_RELAXED);
 }
 
+bool sonde_chunk_is_damaged(const struct sonde_process *p, uint32_t index)
+{
+    struct sonde__process *own = p->private_data;
+    return atomic_load(&own->trace_state[index]) == SONDE__TRACE_DAMAGED;
+}
+
+void sonde_chunk_set_damaged(const struct sonde_process *p, uint32_t index)
+{
+    if (index < p->trace_count)
+        mark_damaged(p, index);
+}
+
 struct sonde_chunk_reader {
     struct sonde__decoder *decoder;
     void *buffer;

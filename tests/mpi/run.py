@@ -249,7 +249,8 @@ class Test:
     def together(self):
         """`mpirun sonde report` prints what one process alone prints, once, to the byte, and ends where that fails."""
         self.record("mpirun.openmpi", "-n", str(RANKS), self.program("openmpi"))
-        sonde, views = self.options.sonde, ("summary", "critical", "messages", "ranks", "statistics", "profile", "blame")
+        synth, sonde = os.path.join(self.options.programs, "..", "sonde-synth"), os.path.abspath(self.options.sonde)
+        views = ("summary", "critical", "messages", "ranks", "statistics", "profile", "blame")
         questions = [[view, *more] for view in views for more in ([], ["--json", "--limit", "0"])] + [["advice", "--json"], ["nothing"], ["kernels", "--lane", "x"]]
         for library, size in (("openmpi", 3), ("mpich", 2)):
             self.program(library)
@@ -259,9 +260,18 @@ class Test:
                 require((done.returncode, done.stdout) == (alone.returncode, alone.stdout), f"{library}, {question}: {done.stdout[:2000]}\nnot\n{alone.stdout[:2000]}{done.stderr}")
                 said = [line for line in done.stderr.splitlines() if line.startswith("sonde")]
                 require(said == [line for line in alone.stderr.splitlines() if line.startswith("sonde")], f"{library}, {question}: {done.stderr}\nnot\n{alone.stderr}")
-            # the second of them finds nothing there
-            done = run(*launch, "1", sonde, "report", self.out, "kernels", ":", "-n", "1", sonde, "report", self.out + ".none", "kernels")
-            require(done.returncode and not done.stdout and "process 1 of 2" in done.stderr and ".none" in done.stderr, f"{library}: {done}")
+            # the second of them finds nothing there, or something else
+            for name in ("nothing", "other"):
+                os.makedirs(os.path.join(self.options.work, name), exist_ok=True)
+            other = os.path.join(self.options.work, "other", "job.sonde")
+            shutil.rmtree(other, ignore_errors=True)
+            self.recorded(synth, "--ranks", "--processes", "2", other)
+            question = [sonde, "report", "job.sonde", "kernels"]
+            for name, said in ("nothing", "No such file"), ("other", "do not read the same"):
+                done = run(*launch, "1", "-wdir", self.options.work, *question, ":", "-n", "1", "-wdir", os.path.join(self.options.work, name), *question)
+                require(done.returncode and not done.stdout and "process 1 of 2" in done.stderr and said in done.stderr, f"{library}, {name}: {done}")
+            done = run(*launch, "1", *question, ":", "-n", "1", *question[:-1], "copies")
+            require(done.returncode and not done.stdout and "asked the same" in done.stderr, f"{library}: {done}")
             # a program of a job asks for a report: each gets its own
             done = run(*launch, "2", "sh", "-c", f"{sonde} report {self.out} kernels; exit 0")
             once = run(sonde, "report", self.out, "kernels").stdout
@@ -269,7 +279,7 @@ class Test:
             # of one that is being written, which is what a process that was killed left
             live = os.path.join(self.options.work, "live.sonde")
             shutil.rmtree(live, ignore_errors=True)
-            self.recorded(os.path.join(self.options.programs, "..", "sonde-synth"), "--ranks", "--processes", "2", "--unsealed", live)
+            self.recorded(synth, "--ranks", "--processes", "2", "--unsealed", live)
             done = run(*launch, "3", sonde, "report", live, "kernels")
             require((done.returncode, done.stdout) == (0, run(sonde, "report", live, "kernels").stdout) and "one process of 3 reads it" in done.stderr, f"{library}: {done}")
 

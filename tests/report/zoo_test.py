@@ -58,6 +58,8 @@ class Zoo(cli.Case):
             with self.subTest(animal=animal.__name__, view=view):
                 text = self.look(path, view)
                 self.assertTrue(text.out or text.returncode, "nothing was said")
+                if cli.SANITIZED == "thread":  # what is computed is the same below, by the same threads
+                    continue
                 value = self.look(path, view, "--json")
                 self.assertEqual(text.returncode, value.returncode)
                 if value.out:

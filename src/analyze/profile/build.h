@@ -3,9 +3,6 @@
 #ifndef SONDE_ANALYZE_PROFILE_BUILD_H
 #define SONDE_ANALYZE_PROFILE_BUILD_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "profile.h"
 
 /* One frame of a process becomes one level, or one per inlined function. */
@@ -15,12 +12,7 @@ struct sonde__level {
     uint64_t offset;
 };
 
-struct sonde__elsewhere {
-    pthread_mutex_t lock;
-    _Atomic bool located[]; /* [process]: its contexts are known here, too */
-};
-
-struct sonde_profile *sonde__profile_create(const struct sonde_measurement *m); /* NULL: out of memory */
+struct sonde_profile *sonde__profile_create(uint32_t processes); /* NULL: out of memory */
 /* The child of `parent` that the level is, new or known. 0 or SONDE_ENOMEM. */
 int sonde__profile_child(struct sonde_profile *profile, uint32_t parent, const struct sonde__level *level, uint32_t *out);
 /* The group of API calls, or of operations of a kind, with that name; NULL: out of memory. */

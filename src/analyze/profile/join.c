@@ -6,6 +6,7 @@
  * not zero are sent. What comes from the right is added after what is there, node by node in the order in which it was made: so nodes
  * have the numbers that one process alone would have given them, and the sums are of whole numbers.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 /* ---- writing ------------------------------------------------------------------------------------------- */
 
 enum { METRICS = sizeof(struct sonde_metrics) / sizeof(uint64_t) };
+static_assert(METRICS <= 32 && sizeof(struct sonde_metrics) == METRICS * sizeof(uint64_t), "a bit for each");
 
 struct node_head {
     uint32_t parent, name, file, module, line;
@@ -288,15 +290,37 @@ static int adopt(struct sonde_profile *all, struct sonde_profile *mine, uint32_t
     return rc;
 }
 
-static int note_elsewhere(struct sonde_profile *profile, uint32_t first, uint32_t last)
+/* Whose contexts are which of the tree is told by who added them: others may have no symbols of that process's files. */
+struct locating {
+    struct sonde_profile *profile;
+    uint32_t first, last; /* the processes that were added here */
+};
+struct located { uint32_t node, tree_node; };
+
+static int find_located(void *user, uint32_t process, struct sonde_text *found)
 {
-    profile->elsewhere = calloc(1, sizeof *profile->elsewhere + profile->process_count * sizeof *profile->elsewhere->located);
-    if (!profile->elsewhere)
-        return SONDE_ENOMEM;
-    pthread_mutex_init(&profile->elsewhere->lock, NULL);
-    for (uint32_t process = first; process < last; process++)
-        atomic_store(&profile->elsewhere->located[process], true);
+    const struct sonde_map *map = &((struct locating *)user)->profile->located[process];
+    const uint64_t count = map->count;
+    sonde_found_put(found, &count, sizeof count);
+    for (size_t i = 0; map->slots && i <= map->mask; i++)
+        if (map->slots[i].used)
+            sonde_found_put(found, &(struct located){(uint32_t)map->slots[i].key, (uint32_t)map->slots[i].value}, sizeof(struct located));
     return 0;
+}
+
+static int add_located(void *user, uint32_t process, struct sonde_found *found)
+{
+    const struct locating *l = user;
+    const bool own = process >= l->first && process < l->last;
+    uint64_t count;
+    int rc = 0;
+    sonde_found_get(found, &count, sizeof count);
+    for (uint64_t i = 0; i < count && !rc; i++) {
+        struct located one;
+        sonde_found_get(found, &one, sizeof one);
+        rc = own ? 0 : sonde_map_put(&l->profile->located[process], one.node, one.tree_node);
+    }
+    return rc;
 }
 
 /* What one alone cannot do ends all: the others wait for it. */
@@ -311,13 +335,14 @@ void sonde__profile_join(struct sonde_profile **profile, uint32_t first, uint32_
     if (!rc)
         sonde_team_broadcast(0, &message);
     if (!rc && !root) {
-        all = sonde__profile_create(mine->m);
+        all = sonde__profile_create(mine->process_count);
         rc = all ? add_profile(all, &message) : SONDE_ENOMEM;
         rc = rc ? rc : adopt(all, mine, first, last);
         sonde_profile_destroy(mine);
     }
     sonde_text_fini(&message);
-    if (rc || note_elsewhere(all, first, last))
+    const struct sonde_team_work work = {.tasks = all ? all->process_count : 0, .find = find_located, .add = add_located};
+    if (rc || sonde_team_run(&work, &(struct locating){all, first, last}))
         sonde_team_fail("out of memory");
     *profile = all;
 }

@@ -18,7 +18,6 @@ struct builder {
     struct sonde_profile *profile;
     const struct sonde_process *process;
     uint32_t index;
-    bool locates;                        /* contexts that the tree has already, and nothing else */
     struct sonde_symbols symbols;        /* of frames without stored ones */
     SONDE_VECTOR(struct sonde__level) levels; /* of one frame, outermost first */
     SONDE_VECTOR(uint32_t) path;         /* node ids from the leaf outwards */
@@ -334,8 +333,6 @@ static int add_row(struct builder *b, const struct sonde_row_profile *row)
         return 0;
     if (locate(b, row->node, &at))
         return SONDE_ENOMEM;
-    if (b->locates)
-        return 0;
     struct sonde_cct_node *node = &profile->nodes.items[at];
     if (is_sample_row(b->process, row)) {
         sonde_metrics_add(&node->self, &(struct sonde_metrics){.samples = row->count, .cpu_ns = row->sum_ns});
@@ -448,10 +445,9 @@ static int add_process(struct builder *b)
 {
     const struct sonde_process *p = b->process;
     int rc = sonde_symbols_find(p, NULL, &b->symbols);
-    if (!rc && !b->locates) {
+    if (!rc)
         rc = keep_notes(b);
-        b->profile->sampled |= p->header.cpu_sampling != SONDE_CPU_NONE;
-    }
+    b->profile->sampled |= p->header.cpu_sampling != SONDE_CPU_NONE;
     if (!rc)
         rc = locate_links(b);
     for (uint32_t i = 1; i < p->profile_count && !rc; i++)
@@ -503,14 +499,13 @@ static int add_processes(struct builder *b, const struct sonde_measurement *m, u
     return rc;
 }
 
-struct sonde_profile *sonde__profile_create(const struct sonde_measurement *m)
+struct sonde_profile *sonde__profile_create(uint32_t processes)
 {
     struct sonde_profile *profile = calloc(1, sizeof *profile);
     if (!profile)
         return NULL;
-    profile->m = m;
-    profile->process_count = m->process_count;
-    profile->located = calloc(m->process_count + 1, sizeof *profile->located);
+    profile->process_count = processes;
+    profile->located = calloc((size_t)processes + 1, sizeof *profile->located);
     if (profile->located && !sonde_vector_push(&profile->nodes, (struct sonde_cct_node){.name = "", .file = "", .module = ""}))
         return profile;
     sonde_profile_destroy(profile);
@@ -522,7 +517,7 @@ int sonde_profile_build(const struct sonde_measurement *m, struct sonde_profile 
 {
     uint32_t last;
     const uint32_t first = sonde_team_share(m->process_count, &last);
-    struct sonde_profile *profile = sonde__profile_create(m);
+    struct sonde_profile *profile = sonde__profile_create(m->process_count);
     struct builder b = {.profile = profile};
     if (!profile || add_processes(&b, m, first, last)) {
         if (sonde_team_size() > 1)
@@ -537,30 +532,11 @@ int sonde_profile_build(const struct sonde_measurement *m, struct sonde_profile 
     return 0;
 }
 
-/* ---- contexts of a process --------------------------------------------------------------------------- */
-
-/* The tree has all of them, as another process of the team found them. */
-static void locate_all(const struct sonde_profile *profile, uint32_t process)
-{
-    struct sonde__elsewhere *elsewhere = profile->elsewhere;
-    struct builder b = {.profile = (struct sonde_profile *)(uintptr_t)profile, .locates = true};
-    pthread_mutex_lock(&elsewhere->lock);
-    if (!atomic_load(&elsewhere->located[process])) {
-        if (add_processes(&b, profile->m, process, process + 1))
-            sonde_team_fail("out of memory");
-        atomic_store(&elsewhere->located[process], true);
-    }
-    pthread_mutex_unlock(&elsewhere->lock);
-}
-
 uint32_t sonde_profile_locate(const struct sonde_profile *profile, uint32_t process, uint32_t node)
 {
     uint64_t at = 0;
-    if (process >= profile->process_count)
-        return 0;
-    if (profile->elsewhere && !atomic_load(&profile->elsewhere->located[process]))
-        locate_all(profile, process);
-    sonde_map_get(&profile->located[process], node, &at);
+    if (process < profile->process_count)
+        sonde_map_get(&profile->located[process], node, &at);
     return (uint32_t)at;
 }
 
@@ -575,9 +551,6 @@ void sonde_profile_destroy(struct sonde_profile *profile)
     for (uint32_t i = 0; profile->located && i < profile->process_count; i++)
         sonde_map_fini(&profile->located[i]);
     free(profile->located);
-    if (profile->elsewhere)
-        pthread_mutex_destroy(&profile->elsewhere->lock);
-    free(profile->elsewhere);
     sonde_vector_fini(&profile->nodes);
     sonde_vector_fini(&profile->ops);
     sonde_vector_fini(&profile->apis);

@@ -75,10 +75,8 @@ struct sonde_profile {
     struct sonde_arena arena;                  /* private from here on */
     struct sonde_intern strings;
     struct sonde_map children, apis_by_name, ops_by_name;
-    const struct sonde_measurement *m;
     struct sonde_map *located;                 /* [process]: its node id -> tree node */
     uint32_t process_count;
-    struct sonde__elsewhere *elsewhere;        /* processes that others of the team added; NULL: this one added all */
 };
 
 /* Merge every process of `m`; in a team (base/team.h) each adds a part of them, and all have the same tree. Frames without

@@ -16,33 +16,28 @@ static uint64_t rows_of(void *user, uint32_t process)
     return rows;
 }
 
-/* Chunks and bytes that are known to be damaged. */
-struct damage { uint64_t chunks, bytes; };
-
-static struct damage damage_of(const struct sonde_process *p)
-{
-    return (struct damage){__atomic_load_n(&p->damaged_chunks, __ATOMIC_RELAXED), __atomic_load_n(&p->damaged_bytes, __ATOMIC_RELAXED)};
-}
-
 static int find(void *user, uint32_t process, struct sonde_text *found)
 {
     const struct sharing *s = user;
+    const struct sonde_process *p = &s->m->processes[process];
     const int rc = s->each->find(s->user, process, found);
-    const struct damage damage = damage_of(&s->m->processes[process]);
-    sonde_found_put(found, &damage, sizeof damage);
+    for (uint32_t i = 0; i < p->trace_count; i++)
+        if (sonde_chunk_is_damaged(p, i))
+            sonde_found_put(found, &i, sizeof i);
+    sonde_found_put(found, &p->trace_count, sizeof p->trace_count); /* no more */
     return rc;
 }
 
 static int add(void *user, uint32_t process, struct sonde_found *found)
 {
     const struct sharing *s = user;
-    struct sonde_process *p = &s->m->processes[process];
-    struct damage damage;
+    const struct sonde_process *p = &s->m->processes[process];
     const int rc = s->each->add(s->user, process, found);
-    sonde_found_get(found, &damage, sizeof damage);
-    if (sonde_team_size() > 1 && damage.chunks > damage_of(p).chunks) {
-        __atomic_store_n(&p->damaged_chunks, (uint32_t)damage.chunks, __ATOMIC_RELAXED);
-        __atomic_store_n(&p->damaged_bytes, damage.bytes, __ATOMIC_RELAXED);
+    for (uint32_t damaged = 0; !found->failed;) {
+        sonde_found_get(found, &damaged, sizeof damaged);
+        if (damaged >= p->trace_count)
+            break;
+        sonde_chunk_set_damaged(p, damaged); /* which it is already where it was found */
     }
     return rc;
 }

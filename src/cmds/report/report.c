@@ -133,7 +133,7 @@ void report_keep_memory(void)
 /* DIR and VIEW, either of which may be missing: a view's name alone is a view, unless a measurement is called so. */
 static const char *read_operands(int argc, char **argv, const char **given)
 {
-    const bool view_alone = argc == 1 && sonde_view_find(argv[0]) && !sonde_is_measurement(argv[0]);
+    const bool view_alone = argc == 1 && sonde_view_find(argv[0]) && report_first(!sonde_is_measurement(argv[0]));
     *given = argc && !view_alone ? argv[0] : NULL;
     return view_alone ? argv[0] : (argc > 1 ? argv[1] : (*sonde_views)->name);
 }
@@ -196,6 +196,8 @@ static int report(const struct sonde_view *view, const struct report_options *o,
     sonde_pager_begin(&pager, !o->no_pager && terminal() >= 0);
     const int rc = show(view, &r, &diag);
     sonde_pager_end(&pager);
+    if (rc == SONDE_ENOMEM && sonde_team_size() > 1)
+        sonde_team_fail("out of memory"); /* perhaps here alone: the others wait */
     if (rc)
         sonde_say_diag(&diag);
     sonde_query_fini(&r.q);
@@ -226,8 +228,10 @@ static int answer(const struct report_options *o, int argc, char **argv)
 
 static int run(const void *options, int argc, char **argv)
 {
-    report_join_team();
-    const int status = answer(options, argc, argv);
+    int status = report_join_team();
+    if (status != SONDE_EXIT_OK)
+        return status;
+    status = answer(options, argc, argv);
     report_leave_team();
     return status;
 }

@@ -42,9 +42,12 @@ void report_help_page(void);
 
 /* ---- several processes (team.c) ------------------------------------------ */
 
-/* Where MPI's launcher started several of this command, they read together from now on, and only the first of them prints. */
-void report_join_team(void);
+/* Where MPI's launcher started several of this command, they read together from now on, and only the first of them prints. An exit
+ * status: then there is nothing else to do. */
+int report_join_team(void);
 void report_leave_team(void); /* before the command ends */
+/* What the first of a team says, in all of them: of what may differ from host to host. */
+bool report_first(bool here);
 /* All of a team call it when each has opened the measurement, or could not (`code`, `diag`). 0, or the code that one of them
  * had, in all. Of one that is being written each would see another state: then the others end here. */
 int report_agree(const struct sonde_measurement *m, int code, struct sonde_diag *diag);

@@ -13,6 +13,7 @@
 
 #include "base/map.h"
 #include "base/parallel.h"
+#include "base/rank.h"
 #include "base/team.h"
 #include "cmds/command.h"
 #include "report.h"
@@ -43,44 +44,77 @@ static struct {
 /* ---- the library --------------------------------------------------------------------------------------- */
 
 static const struct {
-    const char *variable; /* its launcher sets it for each process */
-    const char *names[3];
+    const char *rank;        /* a launcher sets it for each process, */
+    const char *identity[3]; /* with what tells its jobs apart */
+    const char *names[4];
 } launchers[] = {
-    {"OMPI_COMM_WORLD_SIZE", {"libmpi.so.40", "libmpi.so", NULL}}, /* Open MPI */
-    {"PMI_RANK", {"libmpich.so.12", "libmpi.so.12", "libmpi.so"}}, /* MPICH, Intel MPI, Slurm with PMI */
-    {"PMIX_RANK", {"libmpi.so.40", "libmpi.so", NULL}},            /* Slurm with PMIx */
+    {"OMPI_COMM_WORLD_RANK", {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}, {"libmpi.so.40", "libmpi.so"}},  /* Open MPI */
+    {"PMI_RANK", {"PMI_FD", "PMI_PORT", "PMI_JOBID"}, {"libmpich.so.12", "libmpi.so.12", "libmpi.so"}},      /* MPICH, Intel MPI, Slurm with PMI */
+    {"PMIX_RANK", {"PMIX_NAMESPACE"}, {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libmpi.so"}},      /* Slurm with PMIx */
 };
 
-/* Has the parent a rank of its own, so that it, and not we, is a process of the job? */
-static bool is_child_of_rank(const char *variable)
+/* The value of a variable in an environment as /proc has it; NULL: it has none. */
+static const char *value_in(const struct sonde_text *environment, const char *variable)
 {
-    char path[64], *word = NULL;
     const size_t length = strlen(variable);
-    bool found = false;
-    snprintf(path, sizeof path, "/proc/%ld/environ", (long)getppid());
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    size_t room = 0;
-    while (!found && getdelim(&word, &room, '\0', file) > 0)
-        found = strncmp(word, variable, length) == 0 && word[length] == '=';
-    free(word);
-    fclose(file);
-    return found;
+    for (size_t at = 0; at < environment->length; at += strlen(environment->bytes + at) + 1)
+        if (strncmp(environment->bytes + at, variable, length) == 0 && environment->bytes[at + length] == '=')
+            return environment->bytes + at + length + 1;
+    return NULL;
 }
 
-static void *open_library(void)
+static bool is_same(const struct sonde_text *environment, const char *variable)
+{
+    const char *here = getenv(variable), *there = value_in(environment, variable);
+    return here && there ? strcmp(here, there) == 0 : here == there;
+}
+
+/* All of a file of /proc: words, each with a NUL after it. False: it cannot be read. */
+static bool read_words(const char *path, struct sonde_text *words)
+{
+    char block[4096];
+    FILE *file = fopen(path, "re");
+    for (size_t got; file && (got = fread(block, 1, sizeof block, file)) > 0;)
+        sonde_text_add_bytes(words, block, got);
+    const bool read = file && !ferror(file) && !words->failed;
+    if (file)
+        fclose(file);
+    return read;
+}
+
+/* Has the parent the same rank of the same job, so that it, and not we, is the launcher's process? Of a parent that has ended nothing is known; one
+ * that cannot be read is a launcher of another user's. */
+static bool is_child_of_rank(size_t launcher)
+{
+    const long parent = getppid();
+    struct sonde_text environment = {0};
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/environ", parent);
+    bool same = parent == 1;
+    if (!same && read_words(path, &environment)) {
+        same = is_same(&environment, launchers[launcher].rank);
+        for (int i = 0; i < 3 && launchers[launcher].identity[i]; i++)
+            same &= is_same(&environment, launchers[launcher].identity[i]);
+    }
+    sonde_text_fini(&environment);
+    return same;
+}
+
+/* The launcher that started this very process as one of several; -1: none. */
+static int find_launcher(void)
+{
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers && sonde_rank_read().size > 1; i++)
+        if (getenv(launchers[i].rank))
+            return is_child_of_rank(i) ? -1 : (int)i;
+    return -1;
+}
+
+static void *open_library(int launcher)
 {
     const char *given = getenv("SONDE_MPI");
-    void *library = NULL;
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers && !library; i++) {
-        if (!getenv(launchers[i].variable) || is_child_of_rank(launchers[i].variable))
-            continue;
-        if (given)
-            return dlopen(given, RTLD_NOW | RTLD_GLOBAL);
-        for (int k = 0; k < 3 && launchers[i].names[k] && !library; k++)
-            library = dlopen(launchers[i].names[k], RTLD_NOW | RTLD_GLOBAL); /* its plugins look for it */
-    }
+    void *library = given ? dlopen(given, RTLD_NOW | RTLD_GLOBAL) : NULL; /* its plugins look for it */
+    for (int i = 0; !given && i < 4 && launchers[launcher].names[i] && !library; i++)
+        library = dlopen(launchers[launcher].names[i], RTLD_NOW | RTLD_GLOBAL);
     return library;
 }
 
@@ -182,23 +216,70 @@ static void be_silent(void)
     close(nowhere);
 }
 
-void report_join_team(void)
+/* Each does all of it, then. */
+static void say_apart(const char *why)
 {
+    if (sonde_rank_read().rank == 1)
+        sonde_say("%s: each of %u processes reads and prints for itself", why, sonde_rank_read().size);
+}
+
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = sonde_hash_mix(hash, (unsigned char)*text);
+    return sonde_hash_mix(hash, 0);
+}
+
+/* Are all of them the same Sonde, and asked the same? */
+static bool are_alike(void)
+{
+    uint64_t mine = mix_text(0, SONDE_VERSION), theirs;
+    struct sonde_text words = {0};
+    bool alike = read_words("/proc/self/cmdline", &words);
+    for (size_t at = strlen(sonde_text_get(&words)) + 1; at < words.length; at += strlen(words.bytes + at) + 1) /* but for its path */
+        mine = mix_text(mine, words.bytes + at);
+    sonde_text_fini(&words);
+    if (mpi.team.rank)
+        send(0, &mine, sizeof mine);
+    for (uint32_t rank = 1; rank < mpi.team.size && !mpi.team.rank; rank++) {
+        receive(rank, &theirs, sizeof theirs);
+        alike &= theirs == mine;
+    }
+    broadcast(0, &alike, sizeof alike);
+    return alike;
+}
+
+int report_join_team(void)
+{
+    const int launcher = find_launcher();
     int rank = 0, size = 1, level;
-    mpi.library = open_library();
-    if (!mpi.library)
-        return;
+    if (launcher < 0 || (getenv("SONDE_MPI") && strcmp(getenv("SONDE_MPI"), "off") == 0))
+        return SONDE_EXIT_OK;
+    void *library = open_library(launcher);
+    if (!library) {
+        say_apart("there is no MPI library here");
+        return SONDE_EXIT_OK;
+    }
+    mpi.library = library;
     if (!find_functions() || !find_handles()) {
         mpi.library = NULL;
-        return;
+        say_apart("this MPI library is neither Open MPI nor MPICH");
+        return SONDE_EXIT_OK;
     }
-    if (mpi.init_thread(NULL, NULL, FUNNELED, &level) || mpi.comm_rank(mpi.world, &rank) || mpi.comm_size(mpi.world, &size) || size < 2)
-        return;
+    if (mpi.init_thread(NULL, NULL, FUNNELED, &level) || mpi.comm_rank(mpi.world, &rank) || mpi.comm_size(mpi.world, &size) || size < 2) {
+        say_apart("the MPI library is not the launcher's");
+        return SONDE_EXIT_OK;
+    }
     mpi.team = (struct sonde_team){(uint32_t)rank, (uint32_t)size, send, receive, broadcast, fail};
     divide_processors();
     if (rank)
         be_silent();
     sonde_team_join(&mpi.team);
+    if (are_alike())
+        return SONDE_EXIT_OK;
+    sonde_say("the %u processes are not all asked the same, or not all of version " SONDE_VERSION, mpi.team.size);
+    report_leave_team();
+    return SONDE_EXIT_FAILED;
 }
 
 void report_leave_team(void)
@@ -209,6 +290,13 @@ void report_leave_team(void)
 }
 
 /* ---- agreeing ---------------------------------------------------------------------------------------------------- */
+
+bool report_first(bool here)
+{
+    if (sonde_team_size() > 1)
+        broadcast(0, &here, sizeof here);
+    return here;
+}
 
 /* What one of them found where the measurement is said to be. */
 struct opened {
@@ -225,16 +313,9 @@ enum verdict {
     FAILED,
 };
 
-static uint64_t mix_text(uint64_t hash, const char *text)
-{
-    for (; *text; text++)
-        hash = sonde_hash_mix(hash, (unsigned char)*text);
-    return hash;
-}
-
 static struct opened look(const struct sonde_measurement *m, int code, const struct sonde_diag *diag)
 {
-    struct opened o = {.code = code, .diag = *diag, .digest = mix_text(0, SONDE_VERSION)};
+    struct opened o = {.code = code, .diag = *diag};
     gethostname(o.host, sizeof o.host - 1);
     for (uint32_t i = 0; m && i < m->process_count; i++) {
         const struct sonde_process *p = &m->processes[i];
@@ -246,38 +327,43 @@ static struct opened look(const struct sonde_measurement *m, int code, const str
 }
 
 /* Of the first, who hears of all others. */
-static enum verdict judge(const struct opened *mine, struct sonde_diag *diag)
+static enum verdict judge(const struct sonde_measurement *m, const struct opened *mine, struct sonde_diag *diag)
 {
     enum verdict verdict = mine->code ? FAILED : (mine->live ? ALONE : TOGETHER);
     for (uint32_t rank = 1; rank < mpi.team.size; rank++) {
         struct opened theirs;
         receive(rank, &theirs, sizeof theirs);
-        if (theirs.code && verdict != FAILED) {
+        if (verdict == FAILED)
+            continue;
+        if (theirs.code)
             *diag = theirs.diag;
-            sonde_diag_hint(diag, "so it is on %s, where process %u of %u runs; all of them read the same folder", theirs.host, rank, mpi.team.size);
-            verdict = FAILED;
-        }
-        verdict = verdict == TOGETHER && (theirs.live || theirs.digest != mine->digest) ? ALONE : verdict;
+        else if (theirs.digest != mine->digest && !mine->live && !theirs.live)
+            sonde_diag_set(diag, SONDE_EINVALID, m->path, "the processes do not read the same:");
+        else
+            continue;
+        sonde_diag_hint(diag, "so it is on %s, where process %u of %u runs; all of them read the same folder",
+                        theirs.host, rank, mpi.team.size);
+        verdict = FAILED;
     }
     return verdict;
 }
 
 int report_agree(const struct sonde_measurement *m, int code, struct sonde_diag *diag)
 {
-    const struct opened mine = look(m, code, diag);
     enum verdict verdict = TOGETHER;
     if (sonde_team_size() == 1)
         return code;
+    const struct opened mine = look(m, code, diag);
     if (mpi.team.rank)
         send(0, &mine, sizeof mine);
     else
-        verdict = judge(&mine, diag);
+        verdict = judge(m, &mine, diag);
     broadcast(0, &verdict, sizeof verdict);
     if (verdict == FAILED)
-        return code ? code : SONDE_EIO;
+        return code ? code : SONDE_EINVALID;
     if (verdict == TOGETHER)
         return 0;
-    sonde_say("%s is being written: one process of %u reads it", m->path, mpi.team.size);
+    sonde_say("%s is being written, or was left so: one process of %u reads it", m->path, mpi.team.size);
     sonde_team_join(NULL);
     if (mpi.team.rank) { /* nothing is left to do here */
         report_leave_team();

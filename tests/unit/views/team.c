@@ -18,6 +18,7 @@
 #include "../../synth/synth.h"
 #include "analyze/job/axis.h"
 #include "base/team.h"
+#include "format/files.h"
 #include "views/json.h"
 #include "views/query.h"
 #include "views/view.h"
@@ -71,6 +72,14 @@ static void team_fail(const char *why)
     _exit(5);
 }
 
+/* Also other numbers of threads than one alone has. */
+static void set_threads(uint32_t rank)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%u", 1 + rank % 4);
+    setenv("SONDE_THREADS", number, 1);
+}
+
 /* Run fn(user, to) in each of `size` processes; what each wrote is the same, and is `expected`. */
 static void run_team(uint32_t size, void (*fn)(void *user, FILE *to), void *user, const char *expected)
 {
@@ -88,6 +97,7 @@ static void run_team(uint32_t size, void (*fn)(void *user, FILE *to), void *user
         children[rank] = fork();
         assert_true(children[rank] >= 0);
         if (!children[rank]) {
+            set_threads(rank);
             sonde_team_join(&(struct sonde_team){rank, size, team_send, team_receive, team_broadcast, team_fail});
             fn(user, files[rank]);
             exit(fclose(files[rank]) ? 1 : 0);
@@ -194,13 +204,14 @@ static void test_answers(void **state)
     free(expected);
 }
 
-/* A chunk of a trace that only one of them reads. */
+/* A chunk of a trace that only one of them reads: it is not looked at when the measurement is opened. */
 static void test_damage(void **state)
 {
     char path[128];
     struct sonde_measurement *m;
     struct sonde_diag diag;
     (void)state;
+    sonde__read_through_bytes = 0;
     assert_int_equal(sonde_measurement_open(job, &m, &diag), 0);
     const struct sonde_process *p = &m->processes[m->process_count - 1];
     const struct sonde_chunk_ref *chunk = NULL;
@@ -224,6 +235,9 @@ static void test_damage(void **state)
     fclose(file);
     free(all);
     free(bytes);
+    sonde_measurement_close(m);
+    assert_int_equal(sonde_measurement_open(job, &m, &diag), 0);
+    assert_int_equal(m->damaged_chunks, 0);
     sonde_measurement_close(m);
 
     char *expected = alone(answer_all, NULL);

@@ -744,21 +744,22 @@ struct computing {
     struct sonde_critical *out;
 };
 
-static bool is_asked_for(const struct computing *c, uint32_t process)
+static int compute_process(const struct computing *c, uint32_t process, struct sonde_path *path)
 {
-    return (!c->options->alone || process == c->options->process) && has_trace(&c->m->processes[process]);
+    struct sonde__cp_run run = {.out.path = path};
+    int rc = sonde__cp_open(c->m, c->profile, &process, 1, c->options->max_rows, c->progress, &run);
+    rc = rc ? rc : compute(&run, c->options);
+    sonde__cp_close(&run);
+    return rc;
 }
 
 static int find(void *user, uint32_t process, struct sonde_text *found)
 {
     const struct computing *c = user;
     struct sonde_path path = {0};
-    struct sonde__cp_run run = {.out.path = &path};
-    if (!is_asked_for(c, process))
+    if (!has_trace(&c->m->processes[process]))
         return 0;
-    int rc = sonde__cp_open(c->m, c->profile, &process, 1, c->options->max_rows, c->progress, &run);
-    rc = rc ? rc : compute(&run, c->options);
-    sonde__cp_close(&run);
+    const int rc = compute_process(c, process, &path);
     sonde_found_put(found, &path, sizeof path);
     sonde_found_put_vector(found, &path.things);
     sonde_found_put_vector(found, &path.places);
@@ -772,7 +773,7 @@ static int add(void *user, uint32_t process, struct sonde_found *found)
 {
     const struct computing *c = user;
     struct sonde_path path;
-    if (!is_asked_for(c, process))
+    if (!has_trace(&c->m->processes[process]))
         return 0;
     sonde_found_get(found, &path, sizeof path);
     sonde_found_get_vector(found, &path.things);
@@ -791,7 +792,12 @@ int sonde_critical_compute(const struct sonde_measurement *m, const struct sonde
                            const struct sonde_critical_options *options, struct sonde_progress *progress,
                            struct sonde_critical *out)
 {
-    const int rc = sonde_each_process(m, &(struct sonde_each){.find = find, .add = add}, &(struct computing){m, profile, options, progress, out});
+    struct computing c = {m, profile, options, progress, out};
+    int rc = 0;
+    if (!options->alone)
+        rc = sonde_each_process(m, &(struct sonde_each){.find = find, .add = add}, &c);
+    else if (options->process < m->process_count && has_trace(&m->processes[options->process]))
+        rc = sonde_vector_push(&out->paths, (struct sonde_path){0}) ? SONDE_ENOMEM : compute_process(&c, options->process, &out->paths.items[0]);
     if (!rc && out->paths.count)
         qsort(out->paths.items, out->paths.count, sizeof *out->paths.items, longest);
     return rc || !options->job ? rc : compute_job(m, profile, options, progress, out);

@@ -72,7 +72,10 @@ static void add_empty_lanes(struct scan *s, const struct sonde_trace_reader *tra
 
 /* ---- all of them --------------------------------------------------------------------------- */
 
-struct sum { double queue_ns, thread_ns, sampled_ns, pooled_ns, cpu_ns, rest_ns, cpu_variance; };
+struct sum {
+    double queue_ns, thread_ns, sampled_ns, pooled_ns, cpu_ns, rest_ns, cpu_variance;
+    sonde__share_units queue; /* queue_ns, as long as it is added up in one process */
+};
 
 /* What is added up beside the nodes of the tree. */
 struct beside {
@@ -142,7 +145,7 @@ static void merge(struct collector *c, uint32_t process, const struct sonde__sha
     for (size_t i = 0; i < part->nodes.count; i++) {
         const struct sonde__node_share *share = &part->nodes.items[i];
         struct sum *to = sum_of(&c->one, sonde_profile_locate(c->profile, process, share->node));
-        to->queue_ns += share->queue_ns;
+        to->queue += share->queue;
         to->thread_ns += share->thread_ns;
     }
     for (int thread = 0; thread < 2; thread++)
@@ -155,6 +158,7 @@ static void merge(struct collector *c, uint32_t process, const struct sonde__sha
 struct outside {
     SONDE_VECTOR(struct sonde_estimate_item) around; /* pool plus one, node of the tree */
     double *pooled;                                  /* [pool] */
+    uint64_t *rest_ns;                               /* [pool]: of samples that threads left as they ended */
     double unknown_ns;
 };
 
@@ -225,18 +229,27 @@ static int divide_outside(struct collector *c, const struct scan *s, const struc
 }
 
 /* What the samples outside of calls stand for, by context: those of threads that ended as the others in their gaps. */
-static void add_hits(struct collector *c, uint32_t process, const struct sonde__gathered *gathered, const struct sonde__pools *pools)
+static void add_hits(struct collector *c, uint32_t process, const struct sonde__gathered *gathered, const struct sonde__pools *pools,
+                     struct outside *out)
 {
     for (size_t i = 0; i < gathered->hits.count; i++) {
         const struct sonde__gathered_hit *hit = &gathered->hits.items[i];
         const uint32_t number = pools->of[gathered->joined[hit->pair]];
-        const struct sonde__pool *pool = number ? &pools->pools.items[number - 1] : NULL;
         struct sum *to = sum_of(&c->one, sonde_profile_locate(c->profile, process, hit->node));
         to->cpu_ns += (double)hit->hits.cpu_ns;
         to->cpu_variance += (double)hit->hits.unsure_squares;
         c->one.beside.rest_ns += (double)hit->hits.rest_ns;
-        for (uint32_t k = pool ? pool->first : 0; pool && k < pool->first + pool->count; k++) {
-            const double rest_ns = (double)hit->hits.rest_ns * pools->shares.items[k].part;
+        if (number)
+            out->rest_ns[number - 1] += hit->hits.rest_ns;
+    }
+}
+
+static void divide_rest(struct collector *c, const struct sonde__pools *pools, const struct outside *out)
+{
+    for (size_t i = 0; i < pools->pools.count; i++) {
+        const struct sonde__pool *pool = &pools->pools.items[i];
+        for (uint32_t k = pool->first; k < pool->first + pool->count && out->rest_ns[i]; k++) {
+            const double rest_ns = (double)out->rest_ns[i] * pools->shares.items[k].part;
             struct sum *of = sum_of(&c->one, pools->shares.items[k].node);
             of->cpu_ns += rest_ns;
             of->rest_ns += rest_ns;
@@ -263,17 +276,20 @@ static int add_outside(struct collector *c, uint32_t process, const struct scan 
         all[parts + i] = &whole_shares[i].gathered;
     rc = rc ? rc : sonde__pools_make(&pools, all, parts + whole_parts, c->profile, process, NULL);
     out.pooled = rc ? NULL : calloc(pools.pools.count + 1, sizeof *out.pooled);
-    rc = rc || out.pooled ? rc : SONDE_ENOMEM;
+    out.rest_ns = rc ? NULL : calloc(pools.pools.count + 1, sizeof *out.rest_ns);
+    rc = rc || (out.pooled && out.rest_ns) ? rc : SONDE_ENOMEM;
     for (uint32_t i = 0; i < parts && !rc; i++)
         rc = join_outside(c, process, &shares[i], &pools, &out);
     for (uint32_t i = 0; i < parts && !rc; i++)
-        add_hits(c, process, all[i], &pools);
+        add_hits(c, process, all[i], &pools, &out);
     if (!rc) {
+        divide_rest(c, &pools, &out);
         limit_pools(s, &pools, &out);
         rc = divide_outside(c, s, &pools, &out);
     }
     sonde_vector_fini(&out.around);
     free(out.pooled);
+    free(out.rest_ns);
     sonde__pools_fini(&pools);
     free(all);
     return rc;
@@ -360,6 +376,7 @@ static int find(void *user, uint32_t process, struct sonde_text *found)
     sonde_found_put(found, &one->set_count, sizeof one->set_count);
     for (uint32_t i = 0; i < one->set_count; i++) {
         const uint32_t node = one->set[i];
+        one->nodes[node].queue_ns = (double)one->nodes[node].queue / SONDE__SHARE_UNITS;
         sonde_found_put(found, &(struct node_sum){node, one->nodes[node]}, sizeof(struct node_sum));
         one->nodes[node] = (struct sum){0};
         one->is_set[node] = false;

@@ -53,7 +53,7 @@ struct queue {
     struct sonde__shares *s;
     const struct sonde__life *life;
     uint64_t now;
-    double share;
+    sonde__share_units share;
 };
 
 static void heap_push(struct sonde__shares *s, struct sonde__running r)
@@ -95,18 +95,18 @@ static void advance(struct queue *q, uint64_t to)
 {
     struct sonde__shares *s = q->s;
     while (s->heap.count && s->heap.items[0].end_ns <= to) {
-        q->share += (double)(s->heap.items[0].end_ns - q->now) / (double)s->heap.count;
+        q->share += (sonde__share_units)(s->heap.items[0].end_ns - q->now) * SONDE__SHARE_UNITS / s->heap.count;
         q->now = s->heap.items[0].end_ns;
         struct sonde__running done = heap_pop(s);
         struct sonde__node_share *node = share_of(s, done.node);
         if (node)
-            node->queue_ns += q->share - done.before;
+            node->queue += q->share - done.before;
     }
     if (s->heap.count)
-        q->share += (double)(to - q->now) / (double)s->heap.count;
+        q->share += (sonde__share_units)(to - q->now) * SONDE__SHARE_UNITS / s->heap.count;
     else {
         sonde_recorded_divide(q->life->recorded, q->now, to, add_idle, q);
-        q->share = 0; /* small numbers stay exact */
+        q->share = 0;
     }
     q->now = to;
 }

@@ -21,9 +21,14 @@ struct sonde__shares {
     struct sonde__walk walk;                    /* scratch of threads */
     int rc;                                     /* ENOMEM */
 };
+/* An operation's share of an instant, of k at once 1/k, in whole numbers: exact for up to 16, and the same wherever the trace is cut. */
+__extension__ typedef unsigned __int128 sonde__share_units;
+enum { SONDE__SHARE_UNITS = 720720 }; /* of a nanosecond: the least common multiple of 1 to 16 */
+
 struct sonde__node_share {
     uint32_t node;
-    double queue_ns, thread_ns;
+    sonde__share_units queue;
+    double thread_ns;
 };
 struct sonde__around_share {
     uint32_t pair, node;
@@ -31,7 +36,7 @@ struct sonde__around_share {
 };
 struct sonde__running {
     uint64_t end_ns;
-    double before;
+    sonde__share_units before;
     uint32_t node;
 };
 /* Add what the lane did in [from_ns, to_ns). */
