@@ -181,8 +181,8 @@ class Analyze:
             return say("mpirun sonde report: skipped, there is no mpirun")
         cores = len(os.sched_getaffinity(0))
         sizes = [size for size in (1, 2, 4, 8, 16, 32, 64) if size <= cores]
-        most = next(ranks for ranks in (1000, 100, 10) if ranks * RANK <= max(self.sizes) or ranks == 10)
-        each = most // sizes[-1]
+        each = min(100, 1000 // sizes[-1])  # of fewer than 100 a summary gives advice, too
+        most = each * sizes[-1]
         say(f"mpirun sonde report: {cores} processors, each process with one thread; {most:,} ranks in all, or {each} for each process")
         env = {"SONDE_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         jobs = {ranks: self.make_job(ranks) for ranks in sorted({most, *(each * size for size in sizes)})}
