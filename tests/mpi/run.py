@@ -255,7 +255,7 @@ class Test:
         for library, size in (("openmpi", 3), ("mpich", 2)):
             self.program(library)
             launch = [f"mpirun.{library}", "-n"]
-            for question in questions:
+            for question in questions if library == "openmpi" else questions[1:4]:
                 alone, done = (run(*before, sonde, "report", self.out, *question) for before in ([], [*launch, str(size)]))
                 require((done.returncode, done.stdout) == (alone.returncode, alone.stdout), f"{library}, {question}: {done.stdout[:2000]}\nnot\n{alone.stdout[:2000]}{done.stderr}")
                 said = [line for line in done.stderr.splitlines() if line.startswith("sonde")]

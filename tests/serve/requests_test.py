@@ -61,8 +61,8 @@ class Requests(cli.Case):
     # ---- views for programs ----------------------------------------------------------------------------------------------
 
     def same_as_report(self, path, **more):
-        """Options start no other threads: under ThreadSanitizer each view is asked for without."""
-        more = {**more, "more": False} if cli.SANITIZED == "thread" else more
+        """Options of views are tests of `sonde report`, too: sanitized, each view is asked for without."""
+        more = {**more, "more": False} if cli.SANITIZED else more
         self.assertEqual(list(asking.differences(cli.SONDE, ASK, path, **more)), [])
 
     def test_a_view_is_what_report_prints(self):

@@ -173,12 +173,12 @@ static void walk(struct sonde_timeline *timeline, const hits *all, const char *n
 enum { RUNS = 1,
        NAMES_APART = 7,
        DEPTHS = 1,
-       INSTANTS = 30 };
+       INSTANTS = 12 };
 #elif defined(__SANITIZE_ADDRESS__)
 enum { RUNS = 1,
-       NAMES_APART = 3,
-       DEPTHS = 3,
-       INSTANTS = 200 };
+       NAMES_APART = 4,
+       DEPTHS = 2,
+       INSTANTS = 60 };
 #else
 enum { RUNS = 2,
        NAMES_APART = 1,
