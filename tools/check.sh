@@ -6,11 +6,11 @@
 #   tools/check.sh          what `make check` runs
 #   tools/check.sh -C all   also the long tests
 #
-# JOBS sets how many compilers run at once; of tests, most of which wait now and then, twice as many do.
+# JOBS sets how many compilers run at once; of tests, most of which wait now and then, three times as many do.
 set -u
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
-at_once=$((2 * jobs))
+at_once=$((3 * jobs))
 logs=build/check
 mkdir -p "$logs" || exit 1
 total=0 failed=0 broken=0
