@@ -17,7 +17,7 @@ the kernel counts it, pages of the files it reads included. Rates are per core:
 operations by CPU seconds, whatever the number of threads.
 
 --full adds 100 million operations (a minute to make, 1 GB of disk); without it
-they are made where 4 GB of disk are free. Whole: less than 15 minutes.
+they are made where 4 GB of disk are free. Whole: less than 20 minutes.
 """
 import argparse, csv, importlib.util, json, os, random, shutil, statistics, subprocess, sys, tempfile, time
 

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "folder.h"
 #include "base/parallel.h"
 #include "base/vector.h"
+#include "folder.h"
 #include "process.h"
 
 static const char cannot[] = "cannot read the measurement";

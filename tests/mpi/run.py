@@ -260,6 +260,7 @@ class Test:
                 require((done.returncode, done.stdout) == (alone.returncode, alone.stdout), f"{library}, {question}: {done.stdout[:2000]}\nnot\n{alone.stdout[:2000]}{done.stderr}")
                 said = [line for line in done.stderr.splitlines() if line.startswith("sonde")]
                 require(said == [line for line in alone.stderr.splitlines() if line.startswith("sonde")], f"{library}, {question}: {done.stderr}\nnot\n{alone.stderr}")
+            once = run(sonde, "report", self.out, "kernels").stdout
             # the second of them finds nothing there, or something else
             for name in ("nothing", "other"):
                 os.makedirs(os.path.join(self.options.work, name), exist_ok=True)
@@ -267,14 +268,18 @@ class Test:
             shutil.rmtree(other, ignore_errors=True)
             self.recorded(synth, "--ranks", "--processes", "2", other)
             question = [sonde, "report", "job.sonde", "kernels"]
-            for name, said in ("nothing", "No such file"), ("other", "do not read the same"):
+            for name, said in ("nothing", "No such file"), ("other", "find the same"):
                 done = run(*launch, "1", "-wdir", self.options.work, *question, ":", "-n", "1", "-wdir", os.path.join(self.options.work, name), *question)
                 require(done.returncode and not done.stdout and "process 1 of 2" in done.stderr and said in done.stderr, f"{library}, {name}: {done}")
             done = run(*launch, "1", *question, ":", "-n", "1", *question[:-1], "copies")
             require(done.returncode and not done.stdout and "asked the same" in done.stderr, f"{library}: {done}")
+            # without MPI's library, or where nobody wants it
+            for name, line in ("off", 0), (os.path.join(self.options.work, "none.so"), 1):
+                done = subprocess.run([*launch, "2", *question], cwd=self.options.work, env={**PLAIN, "SONDE_MPI": name}, capture_output=True, text=True, timeout=900)
+                require(done.returncode == 0 and done.stderr.count("reads and prints for itself") == line, f"{library}, {name}: {done}")
+                require(sorted(done.stdout.splitlines()) == sorted(once.splitlines() * 2), f"{library}, {name}: {done.stdout}")
             # a program of a job asks for a report: each gets its own
             done = run(*launch, "2", "sh", "-c", f"{sonde} report {self.out} kernels; exit 0")
-            once = run(sonde, "report", self.out, "kernels").stdout
             require(sorted(done.stdout.splitlines()) == sorted(once.splitlines() * 2), f"{library}: {done.stdout}")
             # of one that is being written, which is what a process that was killed left
             live = os.path.join(self.options.work, "live.sonde")

@@ -335,10 +335,11 @@ static enum verdict judge(const struct sonde_measurement *m, const struct opened
         receive(rank, &theirs, sizeof theirs);
         if (verdict == FAILED)
             continue;
+        verdict = theirs.live ? ALONE : verdict;
         if (theirs.code)
             *diag = theirs.diag;
-        else if (theirs.digest != mine->digest && !mine->live && !theirs.live)
-            sonde_diag_set(diag, SONDE_EINVALID, m->path, "the processes do not read the same:");
+        else if (theirs.digest != mine->digest && verdict == TOGETHER)
+            sonde_diag_set(diag, SONDE_EINVALID, m->path, "not all processes find the same at");
         else
             continue;
         sonde_diag_hint(diag, "so it is on %s, where process %u of %u runs; all of them read the same folder",

@@ -280,6 +280,11 @@ static inline bool sonde__cp_of_host(uint32_t category)
            category == SONDE_PATH_PAUSED;
 }
 
+/* ---- the walk (critical.c) ------------------------------------------------ */
+
+/* The path through what the run opened. 0 or SONDE_ENOMEM. */
+int sonde__cp_compute(struct sonde__cp_run *run, const struct sonde_critical_options *options);
+
 /* ---- twice as fast (whatif.c) ------------------------------------------- */
 
 /* Evaluate the things things[0..count) of the run's path: sets `evaluated` and
