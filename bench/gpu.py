@@ -8,7 +8,7 @@ rounds, and the lowest and highest; of the PyTorch loads see gpu_rounds.py. Each
 until it is spent; what a tool that is not there or does not run would have shown is said. gpu-bench.md and
 gpu-bench.json go to --out (default $OUT, else --work).
 
-Sections: loads launches graph memory values comm (of two GPUs) series; samples only when named: the default with its samples turned on and off by turns
+Sections: loads launches graph memory values comm (of two GPUs) series stalls; samples only when named: the default with its samples turned on and off by turns
 in one process, because one process differs from the next by more than samples cost.
 """
 import argparse
@@ -30,11 +30,12 @@ import gpu_comm  # noqa: E402
 import gpu_nccl  # noqa: E402
 import gpu_rounds  # noqa: E402
 import gpu_series  # noqa: E402
+import gpu_stalls  # noqa: E402
 import gpu_values  # noqa: E402
 import harness  # noqa: E402
 
-SHARES = {"loads": 0.62, "launches": 0.10, "graph": 0.11, "memory": 0.07, "values": 0.30, "comm": 0.20, "series": 0.15, "samples": 0.70, "nccl": 0.40}
-USUAL = ("loads", "launches", "graph", "memory", "values", "comm", "series")
+SHARES = {"loads": 0.62, "launches": 0.10, "graph": 0.11, "memory": 0.07, "values": 0.30, "comm": 0.20, "series": 0.15, "stalls": 0.15, "samples": 0.70, "nccl": 0.40}
+USUAL = ("loads", "launches", "graph", "memory", "values", "comm", "series", "stalls")
 FLOORS = {"CUPTI: kernels, copies, sets": "activities", "minimal interceptor": "interceptor"}
 NOTHING, INTERCEPTOR, ACTIVITIES = "nothing", "minimal interceptor", "CUPTI: kernels, copies, sets"
 TRACE, NATIVE, PROFILE = "sonde: trace, native and Python", "sonde: trace, native only", "sonde: profile, native and Python"
@@ -455,6 +456,9 @@ class Bench:
     def series(self, seconds):
         gpu_series.run(self, seconds, NOTHING)
 
+    def stalls(self, seconds):
+        gpu_stalls.run(self, seconds, NOTHING)
+
     def nccl(self, seconds):
         gpu_nccl.run(self, seconds, NOTHING)
 
@@ -526,7 +530,7 @@ class Bench:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help="loads launches graph memory values comm series samples nccl (two GPUs)")
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help="loads launches graph memory values comm series stalls samples nccl (two GPUs)")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--sonde", default=os.path.join(ROOT, "build", "bin", "sonde"))
     parser.add_argument("--work", default=os.path.join(ROOT, "build", "bench-gpu"))

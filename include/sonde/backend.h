@@ -473,6 +473,18 @@ void sonde_series_value(uint32_t series, uint64_t from_ns, uint64_t to_ns, doubl
 /* So many values are missing. */
 void sonde_series_lost(uint32_t series, uint64_t values);
 
+/* Samples of where warps of a kernel were (sonde record --pc), added up. Strings but for `offset`, `line`, `code` and `cycles`. */
+struct sonde_stall {
+    enum sonde_stall_kind kind; /* SAMPLED; else of the others only `device` and `cycles` count */
+    uint32_t device;            /* 0: not known */
+    uint32_t function, file, line; /* of the code; file and line 0: not known */
+    uint32_t reason;            /* why the warp could not go on */
+    uint32_t cycles;            /* between two samples of a multiprocessor */
+    uint64_t code, offset;      /* which piece of code, and bytes from the function's beginning */
+};
+/* So many more, of which in so many cycles the scheduler issued nothing. Any thread. */
+void sonde_stalled(const struct sonde_stall *where, uint64_t samples, uint64_t idle);
+
 /* One clock pair of `device`: at host time host_ns its clock read device_ns;
  * the pair is exact within +- bound_ns. */
 void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uint64_t bound_ns);

@@ -319,6 +319,22 @@ enum sonde_limiter {
 };
 /* clang-format on */
 
+/* What samples of multiprocessors are (record --pc). */
+#define SONDE_STALL_KIND_MAP(X)                                                            \
+    X(SAMPLED, "sampled")     /* of an instruction of the program's code */                 \
+    X(ELSEWHERE, "elsewhere") /* of code that CUPTI does not show: the driver's, its own */ \
+    X(DROPPED, "dropped")     /* the device had no room for them */                         \
+    X(LOST, "lost")           /* whose instruction CUPTI did not hand over */
+
+/* clang-format off */
+enum sonde_stall_kind {
+#define X(name, text) SONDE_STALL_KIND_##name,
+    SONDE_STALL_KIND_MAP(X)
+#undef X
+    SONDE_STALL_KIND_COUNT
+};
+/* clang-format on */
+
 /* Sets of record --counters: what CUPTI's range profiler counts at once, in one pass (of Volta's and Turing's devices some in two). As kernels
  * have no device times meanwhile, their time is in each. */
 #define SONDE_COUNTER_SET_MAP(X)                                                                                                     \

@@ -81,7 +81,8 @@
     X(COUNTER, struct sonde_row_counter, 0)                                                                \
     T(SERIES, struct sonde_row_series, SERIES, from_ns, to_ns, series_rows_dropped, "value of a counter")  \
     X(MIGRATION, struct sonde_row_migration, 0)                                                            \
-    T(MESSAGE, struct sonde_row_message, THREAD, enter_ns, leave_ns, message_rows_dropped, "message")
+    T(MESSAGE, struct sonde_row_message, THREAD, enter_ns, leave_ns, message_rows_dropped, "message")      \
+    X(STALL, struct sonde_row_stall, 0)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -504,6 +505,22 @@ struct sonde_row_counter {
 #define SONDE_COLUMNS_COUNTER(X, row)                                                                                \
     X(row, node, ZERO) X(row, device, ZERO) X(row, metric, ZERO) X(row, unit, ZERO) X(row, operations, ZERO)         \
     X(row, sum, ZERO) X(row, least, ZERO) X(row, most, ZERO)
+/* Samples of the warps of a device: at which instruction, and why they could not go on. Where `kind` is not SAMPLED, how many are of no instruction. */
+struct sonde_row_stall {
+    uint32_t device;         /* 0 not known */
+    uint32_t function, file; /* strings: as in the code, with C++'s mangling; 0 not known */
+    uint32_t line;           /* 0 unknown */
+    uint32_t reason;         /* string: NVIDIA's name, "selected": the warp went on */
+    uint32_t cycles;         /* between two samples of a multiprocessor */
+    uint32_t kind;           /* enum sonde_stall_kind */
+    uint32_t reserved;
+    uint64_t code, offset;   /* a piece of code, and bytes from the function's beginning */
+    uint64_t samples, idle;  /* idle: of these, in whose cycle the scheduler issued nothing */
+};
+#define SONDE_COLUMNS_STALL(X, row)                                                                                    \
+    X(row, device, ZERO) X(row, function, ZERO) X(row, file, ZERO) X(row, line, ZERO) X(row, reason, ZERO)             \
+    X(row, cycles, ZERO) X(row, kind, ZERO) X(row, reserved, ZERO) X(row, code, ZERO) X(row, offset, DELTA)            \
+    X(row, samples, ZERO) X(row, idle, ZERO)
 /* One accumulator: (calling context, lane). For an operation `node` is its OP
  * leaf and `lane` its queue; for an API call `node` is its API node, lane 0,
  * and the time is host time in the call. For samples of the CPU side `node` is
@@ -721,6 +738,7 @@ static_assert(sizeof(struct sonde_row_type) == 8, "format");
 static_assert(sizeof(struct sonde_row_guess) == 120, "format");
 static_assert(sizeof(struct sonde_row_remote) == 40, "format");
 static_assert(sizeof(struct sonde_row_counter) == 48, "format");
+static_assert(sizeof(struct sonde_row_stall) == 64, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
 static_assert(sizeof(struct sonde_row_clock) == 32, "format");

@@ -38,6 +38,7 @@ struct sonde_view {
     X(profile)            \
     X(kernels)            \
     X(counters)           \
+    X(stalls)             \
     X(copies)             \
     X(api)                \
     X(statistics)         \

@@ -277,6 +277,54 @@ def check_counters(m):
     yield equal("launches that were not measured", found["missed"], 0)
 
 
+UNLOADED = {f"piece_{i:03}": i % 5 + 1 for i in range(200)}
+# For what warps of a kernel wait, and the lines in which they do; how much of its samples at least.
+WAITS_FOR = {"chase": ("long_scoreboard", "chase", .7), "meet": ("barrier", "meet", .7), "chain": ("wait", "chain", .4),
+             "shared": ("short_scoreboard", "shared", .4), "doze": ("sleeping", None, .8),
+             "first_loaded": ("sleeping", None, .8), "second_loaded": ("sleeping", None, .8)}
+
+
+def check_stalls(m):
+    """For what warps wait follows from the code, how many samples a kernel has from its time: one of each multiprocessor every so many cycles,
+    as each of these fills the device."""
+    found, times = m.view("stalls"), {row["name"].split("(")[0]: row["total_ns"] for row in m.view("kernels")}
+    times["doze"] = times.get("doze", 0) * 20000 / 25000  # the rest was in a second context of the device
+    functions = {row["function"].split("(")[0]: row for row in found["functions"]}
+    yield equal("kernels that were sampled", sorted(functions), sorted(WAITS_FOR))
+    rates = {}
+    for name, (reason, mark, least) in WAITS_FOR.items():
+        row = functions.get(name) or {"samples": 0, "issued_samples": 0, "idle_samples": 0, "reasons": []}
+        said = {r["reason"]: r["samples"] for r in row["reasons"]}
+        yield within(f"{name}: share of {reason}", least, said.get(reason, 0) / (row["samples"] or 1), 1)
+        yield equal(f"{name}: the most frequent reason", max(said, key=said.get, default=None), reason)
+        yield equal(f"{name}: reasons and those that went on", sum(said.values()) + row["issued_samples"], row["samples"])
+        yield within(f"{name}: scheduler that issued nothing", 0, row["idle_samples"], row["samples"])
+        rates[name] = row["samples"] / times.get(name, 1)
+        lines = [line for line in found["lines"] if line["function"].split("(")[0] == name]
+        yield equal(f"{name}: samples of its lines", sum(line["samples"] for line in lines), row["samples"])
+        of = [i for i in found["instructions"] if i["function"].split("(")[0] == name]
+        yield equal(f"{name}: samples of its instructions", sum(i["samples"] for i in of), row["samples"])
+        if mark and lines:
+            top = max(lines, key=lambda line: line["samples"])
+            near = marked_line(source("stalls"), mark)
+            yield f"{name}: most of them in line {near}", top["line"] in (near, near + 1) and top["samples"] > .5 * row["samples"], f"{top['line']}, {top['samples']}"
+    one = sorted(rates.values())[len(rates) // 2]
+    for name, rate in rates.items():
+        yield within(f"{name}: samples per time as of the others", .93 * one, rate, 1.07 * one)
+    clock = one * found["cycles"] / m.truth["multiprocessors"]
+    yield within("which is one of each multiprocessor every so many cycles, at this many GHz", .9, clock, 2.1)
+    for name in ("chase", "shared"):
+        contexts = [c for c in found["contexts"] if c["function"].startswith(name)]
+        yield within(f"{name}: samples of its contexts", .999 * functions[name]["samples"], sum(c["samples"] for c in contexts), 1.001 * functions[name]["samples"])
+    chase = [c for c in found["contexts"] if c["function"].startswith("chase")]
+    by_line = {f["line"]: c for c in chase for f in c["frames"]}
+    here, there = (by_line.get(marked_line(source("stalls"), name), {"samples": 0, "exact": True}) for name in ("here", "there"))
+    yield within("three launches here, one there", 2.7, here["samples"] / (there["samples"] or 1), 3.3)
+    yield equal("contexts are divided by time", (here["exact"], there["exact"]), (False, False))
+    yield equal("samples that are missing", (found["dropped_samples"], found["lost_samples"]), (0, 0))
+    yield "it is said that a second context is not sampled", any("of several contexts of a device" in note for note in m.notes()), str(m.notes())
+
+
 def check_series(m):
     """Instructions of a warp are the code's (and the eight that CUPTI's records of kernels add), bytes those of the arrays; two kernels that run at once have what each of their warps executes, and
     are at least and at most what was counted around them; all of it together is what was counted."""
@@ -851,6 +899,13 @@ CASES = [
          {"write": (2, 8192), "read": (3, 12288), "copy": (1, 1024), "fill": (1, 4096)},
          [check_waits(*WAITS), check_waited, check_default_stream, check_uses, known.check_long_kernel]),
     Case("counters", ["{bin}/counters"], checks=[check_counters], options=["--counters", "default"]),
+    Case("stalls", ["{bin}/stalls"], {"chase": 4, "meet": 1, "chain": 2, "shared": 100, "doze": 2, "first_loaded": 1, "second_loaded": 1},
+         {"fill": (1, 4 << 26)}, [check_stalls], options=["--pc=65536"]),
+    Case("stalls-profile", ["{bin}/stalls"], {"chase": 4, "meet": 1, "chain": 2, "shared": 100, "doze": 2, "first_loaded": 1, "second_loaded": 1},
+         {"fill": (1, 4 << 26)}, [check_stalls], options=["--pc=65536", "--profile"]),
+    Case("unloaded", ["{bin}/unloaded"], UNLOADED, {}),
+    Case("unloaded-profile", ["{bin}/unloaded"], UNLOADED, {}, options=["--profile"]),
+    Case("unloaded-stalls", ["{bin}/unloaded"], UNLOADED, {}, options=["--pc"]),
     Case("series", ["{bin}/series"], checks=[check_series], options=["--counter-series", "1ms"]),
     Case("think", ["{bin}/think"], {"work": 20}, {"fill": (1, 4), "read": (1, 4)}, [known.check_thinking, known.check_one_lane]),
     Case("graphs", ["{bin}/graphs"], checks=[check_graphs], **GRAPHS),

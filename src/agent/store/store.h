@@ -55,6 +55,7 @@ void sonde__values_init(void); /* when the agent starts */
 void sonde__remote_init(void); /* remote.c: the same */
 void sonde__migrations_init(void); /* migrations.c: the same */
 void sonde__counters_init(void); /* counters.c: the same */
+void sonde__stalls_init(void);   /* stalls.c: the same */
 
 /* ---- available.c --------------------------------------------------------------------------- */
 

@@ -270,12 +270,21 @@ static void unplaced(struct name *name)
     sonde_unplaced(first ? what : NULL);
 }
 
+/* Its record may have another's name. */
+static void rename_kernel(struct sonde_completion *c)
+{
+    const uint32_t name = sonde__cuda_launch_name(c->key);
+    c->name = name ? name : c->name;
+}
+
 /* Which call's work is it? Of what runs within a conditional node no record says, but all others of the
  * same graph must have been read then. */
 static bool find_call(struct sonde_completion *c, uint32_t correlation, uint64_t node)
 {
     if (correlation) {
         c->key = sonde__cuda_extend(correlation);
+        if (c->kind == SONDE_OP_KERNEL && !node && atomic_load_explicit(&sonde__cuda_unloadings, memory_order_relaxed))
+            rename_kernel(c);
         if (!reading.decided)
             prove(c->key);
         if (node)
@@ -549,12 +558,14 @@ void sonde__cuda_collect(enum sonde_collect how)
         const uint64_t patience_ns = how == SONDE_COLLECT_DYING ? DYING_NS : PATIENCE_NS;
         sonde__cuda_counters_last();
         sonde__cuda_series_last(patience_ns);
+        sonde__cuda_stalls_last(patience_ns);
         sonde__cuda_flush_last(patience_ns);
         flush(patience_ns);
     } else {
         reading.asked_at = reading.forced = 0;
         sonde__cuda_flush_turn();
         sonde__cuda_series_turn();
+        sonde__cuda_stalls_turn();
     }
     uint64_t dropped;
     struct buffer *all = take_full(&dropped);

@@ -237,6 +237,16 @@ static void begin_counters(void)
         note("counters are not measured", why);
 }
 
+static void begin_stalls(void)
+{
+    char room[300];
+    const char *text = getenv("SONDE_PC");
+    const uint64_t cycles = text ? strtoull(text, NULL, 10) : 0;
+    const char *why = cycles ? sonde__cuda_stalls_begin(cycles, room, sizeof room) : NULL;
+    if (why)
+        note("kernels are not sampled", why);
+}
+
 /* The Sanitizer's library in CUPTI's place. Without patches operations are recorded nevertheless. */
 static void attach_sanitizer(void)
 {
@@ -285,6 +295,7 @@ static void attach(void)
     sonde__cuda_read_driver();
     begin_values();
     begin_counters();
+    begin_stalls();
     atomic_store(&sonde__cuda_on, true);
     captures_range = env_is("SONDE_CAPTURE", "cuda");
     enable_calls(subscribed);
@@ -409,6 +420,7 @@ static void forked(void)
     sonde__cuda_clock_forget();
     sonde__cuda_flush_forget();
     sonde__cuda_series_forget();
+    sonde__cuda_stalls_forget();
 }
 
 static void release(uint64_t token)

@@ -284,6 +284,7 @@ static inline void sonde_cuda_enable_calls(__typeof__(&cuptiEnableCallback) enab
         CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
         CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED,
         CUPTI_CBID_RESOURCE_MODULE_LOADED,
+        CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
     };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         enable(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);

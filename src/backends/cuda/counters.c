@@ -241,12 +241,19 @@ static void take_all(void)
             take(&c.places[i]);
 }
 
-void sonde__cuda_counters_before(enum sonde_cuda_what what, const CUpti_CallbackData *cd, bool captured, const struct sonde_call *call)
+/* CUPTI's name of it may be another's after code was unloaded (names.c). */
+static uint32_t name_of(const CUpti_CallbackData *cd, CUfunction f)
 {
     const char *name = cd->symbolName ? cd->symbolName : "";
+    const uint32_t now = f && atomic_load_explicit(&sonde__cuda_unloadings, memory_order_relaxed) ? sonde__cuda_name_now(f) : 0;
+    return now ? now : sonde_string(name, strlen(name));
+}
+
+void sonde__cuda_counters_before(enum sonde_cuda_what what, const CUpti_CallbackData *cd, CUfunction f, bool captured, const struct sonde_call *call)
+{
     if (captured || launching || alone)
         return;
-    const uint32_t node = call && what == SONDE_CUDA_LAUNCH ? sonde_call_operation(call, SONDE_OP_KERNEL, sonde_string(name, strlen(name))) : 0;
+    const uint32_t node = call && what == SONDE_CUDA_LAUNCH ? sonde_call_operation(call, SONDE_OP_KERNEL, name_of(cd, f)) : 0;
     sonde__cuda_quiet(true);
     sonde__lock(&c.lock);
     struct place *p = what == SONDE_CUDA_LAUNCH && call ? place_for(cd) : NULL;

@@ -170,6 +170,9 @@ const char *sonde__cudrv_open(void)
         return "the CUDA driver's library lacks " #name;
     SONDE_CUDRV_MAP(X)
 #undef X
+#define X(name) *(void **)&sonde__cudrv.name = dlsym(driver, #name);
+    SONDE_CUDRV_NEWER_MAP(X)
+#undef X
     return NULL;
 }
 

@@ -126,6 +126,8 @@ static void follow(CUgraphExec exec, uint32_t graph)
 static void node_begins(CUgraphNodeType type)
 {
     struct sonde_cuda_nodes *made = sonde__cuda_nodes_here();
+    if (type == CU_GRAPH_NODE_TYPE_KERNEL && atomic_load_explicit(&sonde__cuda_unloadings, memory_order_relaxed))
+        sonde_note("kernels of a CUDA graph that was made after code was unloaded may have names of what was unloaded");
     if (made) {
         made->conditional |= type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
         made->child |= type == CU_GRAPH_NODE_TYPE_GRAPH;

@@ -258,6 +258,13 @@ static void add_copy(const struct follow *f, const CUpti_CallbackData *cd, CUpti
         sonde_call_uses(&here.call, &c.objects[0], 1);
 }
 
+static void name_launch(uint64_t key, const CUpti_CallbackData *cd, CUpti_CallbackId id)
+{
+    const struct sonde_cuda_launch l = sonde__cuda_launch(id, (void *)(uintptr_t)cd->functionParams);
+    if (l.function)
+        sonde__cuda_launched(key, *l.function);
+}
+
 /* The runtime's calls and the driver's share no parameters: `f` is a driver call's. */
 __attribute__((hot)) static void after_success(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id)
 {
@@ -266,6 +273,8 @@ __attribute__((hot)) static void after_success(const struct follow *f, const CUp
         sonde__cuda_context_used(cd->context, cd->contextUid);
     if (f->what == SONDE_CUDA_LAUNCH) { /* most often, and without the table of a switch, which is cold */
         add_work(key, SONDE_OP_KERNEL, 0);
+        if (__builtin_expect(atomic_load_explicit(&sonde__cuda_unloadings, memory_order_relaxed) != 0, 0))
+            name_launch(key, cd, id);
         return;
     }
     switch (f->what) {
@@ -348,6 +357,13 @@ static void start_range(void)
         sonde_recording_set(true);
 }
 
+static void unloads(const void *params)
+{
+    sonde__cuda_code_gone();
+    if (sonde__cuda_twins.on)
+        sonde__cuda_code_unloading(params);
+}
+
 __attribute__((hot)) static void enter(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
 {
     const struct follow *f = follow(domain, id);
@@ -359,8 +375,8 @@ __attribute__((hot)) static void enter(CUpti_CallbackDomain domain, CUpti_Callba
         here.awaited = sonde__cuda_event_recorded(((const cuEventSynchronize_params *)cd->functionParams)->hEvent);
     else if (f->what == SONDE_CUDA_WAIT)
         here.awaited = sonde__cuda_event_recorded(((const cuStreamWaitEvent_params *)cd->functionParams)->hEvent);
-    else if (f->what == SONDE_CUDA_UNLOAD && sonde__cuda_twins.on)
-        sonde__cuda_code_unloading(cd->functionParams);
+    else if (f->what == SONDE_CUDA_UNLOAD)
+        unloads(cd->functionParams);
     else if (f->what == SONDE_CUDA_EXEC_GONE && sonde__cuda_twins.coarse)
         sonde__cuda_exec_gone(((const cuGraphExecDestroy_params *)cd->functionParams)->hGraphExec);
     if (here.depth++ > 0)
@@ -396,11 +412,12 @@ static void end_around(const CUpti_CallbackData *cd)
 static void begin_counting(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
 {
     const struct follow *f = follow(domain, id);
-    if (f->what == SONDE_CUDA_LAUNCH)
-        sonde__cuda_counters_before(f->what, cd, sonde__cuda_captures(sonde__cuda_launch(id, (void *)(uintptr_t)cd->functionParams).stream, f->own_default),
-                                    here.begun ? &here.call : NULL);
-    else if (f->what == SONDE_CUDA_LAUNCH_MANY || f->what == SONDE_CUDA_GRAPH)
-        sonde__cuda_counters_before(f->what, cd, false, NULL);
+    if (f->what == SONDE_CUDA_LAUNCH) {
+        const struct sonde_cuda_launch l = sonde__cuda_launch(id, (void *)(uintptr_t)cd->functionParams);
+        sonde__cuda_counters_before(f->what, cd, l.function ? *l.function : NULL, sonde__cuda_captures(l.stream, f->own_default), here.begun ? &here.call : NULL);
+    } else if (f->what == SONDE_CUDA_LAUNCH_MANY || f->what == SONDE_CUDA_GRAPH) {
+        sonde__cuda_counters_before(f->what, cd, NULL, false, NULL);
+    }
 }
 
 static void end_counting(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
@@ -487,9 +504,11 @@ static void resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
     switch (id) {
     case CUPTI_CBID_RESOURCE_CONTEXT_CREATED:
         sonde__cuda_context_created(data->context);
+        sonde__cuda_stalls_context(data->context);
         break;
     case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
         sonde__cuda_context_destroyed(data->context);
+        sonde__cuda_code_gone(); /* all of it */
         break;
     case CUPTI_CBID_RESOURCE_STREAM_CREATED:
         here.stream_made = sonde__cuda_stream_made(data->context, data->resourceHandle.stream);
@@ -505,6 +524,10 @@ static void resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
         break;
     case CUPTI_CBID_RESOURCE_MODULE_LOADED:
         sonde__cuda_module_loaded(data->resourceDescriptor);
+        sonde__cuda_stalls_module(data->resourceDescriptor);
+        break;
+    case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING: /* also where no call asked for it */
+        sonde__cuda_code_gone();
         break;
     default:
         break;

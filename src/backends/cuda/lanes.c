@@ -178,6 +178,7 @@ void sonde__cuda_context_destroyed(CUcontext context)
         return;
     sonde__cuda_values_context_gone(uid);
     sonde__cuda_counters_context_gone(context);
+    sonde__cuda_stalls_context_gone(context);
     sonde__shared_map_sweep(&handles, of_context, &uid);
     sonde__shared_map_sweep(&apart, of_context, &uid);
     sonde__cuda_capture_context_gone(uid);

@@ -1,9 +1,8 @@
 /* series.c - counters of the hardware over time (--counter-series), by CUPTI's PM sampling: the device counts all the time, whoever uses it, and
  * notes the counts at each interval, beside the program. docs/counters.md.
  *
- * One thread of ours begins it on each device that the program uses, and takes what the devices have noted from time to time; the monitor
- * brings it to the host's axis. Reading is not the monitor's, which would keep the program's records waiting (a millisecond a call, and 20 to
- * 40 µs a sample, on an H100), and whose descriptors are not the driver's.
+ * One thread of ours (aside.h) begins it on each device that the program uses, and takes what the devices have noted from time to time; the monitor
+ * brings it to the host's axis. Reading would keep the program's records waiting there (a millisecond a call, and 20 to 40 µs a sample, on an H100).
  *
  * What was found on an H100 (driver 580, CUDA 13.0): samples have times of CUPTI's clock; the first of each start is older than it; a set with a
  * metric whose unit the machine lacks (NVLink on one with a single device) gives no samples at all, and no error, unless CUPTI is told which there are; no
@@ -12,15 +11,12 @@
  */
 #include "metrics.h"
 
-#include <pthread.h>
-#include <semaphore.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <cupti_pmsampling.h>
 
+#include "aside.h"
 #include "guest/lock.h"
 
 #define SERIES_MAP(X)                               \
@@ -42,8 +38,6 @@
 #define BUFFER_BYTES   (64u << 20)
 #define TURN_NS        50000000  /* between two looks at the devices */
 #define SURE_NS        100000u   /* samples so long hold several counters of multiprocessors */
-#define NAP_NS         100000
-#define STACK_BYTES    1048576u
 #define CYCLES_A_MICROSECOND 1500u /* of the system's clock, about: for devices that count intervals in it */
 
 struct device { /* the thread's, but for what is said otherwise */
@@ -68,16 +62,14 @@ static struct {
     char list[1024];
     struct sonde_lock lock;           /* of what follows: the program's threads */
     uint32_t count;
-    bool cannot;
-    _Atomic bool started;
     struct device devices[DEVICES_MAX];
-    sem_t told;
-    _Atomic bool busy, closes;        /* the thread has been told; it is to let go of all devices, for good */
-    uint64_t told_ns;                 /* the monitor's */
 #define X(name) __typeof__(&name) name;
     SERIES_MAP(X)
 #undef X
 } s;
+
+static void work(bool last);
+static struct sonde_cuda_aside aside = {.name = "sonde-series", .work = work};
 
 const char *sonde__cuda_series_begin(const char *list, uint64_t interval_ns, char *room, size_t size)
 {
@@ -96,10 +88,8 @@ const char *sonde__cuda_series_begin(const char *list, uint64_t interval_ns, cha
         return room;
     }
     s.interval_ns = interval_ns;
-    if (!atomic_load(&s.started))
-        sem_init(&s.told, 0, 0);
     s.count = 0;
-    atomic_store(&s.closes, false);
+    sonde__cuda_aside_again(&aside);
     memset(s.devices, 0, sizeof s.devices);
     s.on = true;
     return NULL;
@@ -160,7 +150,7 @@ static bool make_room(struct device *d)
 /* The program ends meanwhile, and soon the driver does: it takes half a second to begin. */
 static bool is_over(void)
 {
-    return atomic_load(&s.closes);
+    return sonde__cuda_aside_closes(&aside);
 }
 
 /* Of different counters: what follows the dot is made of them afterwards. */
@@ -275,49 +265,14 @@ static void look(struct device *d)
         d->broken = !(d->open = open_device(d, wanted - 1));
 }
 
-/* It does nothing but when it is told to: when the program ends the driver does, too. */
-static void *series_main(void *unused)
+static void work(bool last)
 {
-    (void)unused;
-    pthread_setname_np(pthread_self(), "sonde-series");
-    sonde_tool_thread();
-    sonde__cuda_quiet(true);
-    for (uint64_t used_ns = 0;;) {
-        struct timespec cpu;
-        while (sem_wait(&s.told) != 0)
-            ;
-        for (uint32_t i = 0; i < DEVICES_MAX; i++) {
-            if (atomic_load(&s.closes))
-                close_device(&s.devices[i]);
-            else
-                look(&s.devices[i]);
-        }
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-        const uint64_t now_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
-        sonde_tool_thread_ran(now_ns - used_ns);
-        used_ns = now_ns;
-        atomic_store_explicit(&s.busy, false, memory_order_release);
+    for (uint32_t i = 0; i < DEVICES_MAX; i++) {
+        if (last)
+            close_device(&s.devices[i]);
+        else
+            look(&s.devices[i]);
     }
-    return NULL;
-}
-
-/* In a thread of the program, whose descriptors the driver's are; as quietly as that goes. */
-static void start(void)
-{
-    sigset_t all, before;
-    pthread_attr_t attr;
-    pthread_t thread;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    s.cannot = pthread_create(&thread, &attr, series_main, NULL) != 0;
-    pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    atomic_store(&s.started, !s.cannot);
-    if (s.cannot)
-        sonde_note("counters: the program can have no more threads, so nothing is sampled");
 }
 
 void sonde__cuda_series_device(uint32_t ordinal)
@@ -330,9 +285,8 @@ void sonde__cuda_series_device(uint32_t ordinal)
         known = atomic_load(&s.devices[i].wanted) == ordinal + 1;
     if (!known && s.count < DEVICES_MAX)
         atomic_store_explicit(&s.devices[s.count++].wanted, ordinal + 1, memory_order_release);
-    if (!atomic_load(&s.started) && !s.cannot)
-        start();
     sonde__unlock(&s.lock);
+    sonde__cuda_aside_start(&aside);
 }
 
 /* ---- the monitor --------------------------------------------------------------------------------------- */
@@ -382,44 +336,18 @@ static void collect_all(void)
         collect(&s.devices[i]);
 }
 
-static void tell(void)
-{
-    atomic_store_explicit(&s.busy, true, memory_order_relaxed);
-    s.told_ns = sonde_now_ns();
-    sem_post(&s.told);
-}
-
-static bool is_busy(void)
-{
-    return atomic_load_explicit(&s.busy, memory_order_acquire);
-}
-
 void sonde__cuda_series_turn(void)
 {
-    if (!s.on || !atomic_load(&s.started))
+    if (!s.on)
         return;
-    if (!is_over() && !is_busy() && sonde_now_ns() - s.told_ns >= TURN_NS)
-        tell();
+    sonde__cuda_aside_turn(&aside, TURN_NS);
     collect_all();
 }
 
 void sonde__cuda_series_last(uint64_t patience_ns)
 {
-    const uint64_t until_ns = sonde_now_ns() + patience_ns;
-    if (!s.on || !atomic_load(&s.started))
-        return;
-    const bool first = !atomic_exchange(&s.closes, true);
-    for (int rest = first ? 2 : 1; rest > 0; rest--) { /* what is under way, and then the end */
-        while (is_busy() && sonde_now_ns() < until_ns) {
-            collect_all();
-            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-        }
-        if (is_busy())
-            break;
-        if (rest == 2)
-            tell();
-    }
-    collect_all();
+    if (s.on)
+        sonde__cuda_aside_last(&aside, patience_ns, collect_all);
 }
 
 void sonde__cuda_series_forget(void)

@@ -5,12 +5,12 @@
  * them; activity.c reads the records of finished work, for which flush.c asks; lanes.c knows contexts,
  * streams, devices and events; captures.c knows which streams are captured;
  * memory.c follows allocations, copies.c what copies name; graphs.c knows where a
- * graph's nodes come from; modules.c keeps code that was loaded; around.c is what --values puts around an operation:
+ * graph's nodes come from; modules.c keeps code that was loaded, names.c what kernels are called when some was unloaded; around.c is what --values puts around an operation:
  * code.c has instrumented copies of kernels, areas.c what they found, execs.c what graphs write, coarse.c compares, duplicates.c has
  * objects that are alike, hostcopies.c has room on the host, places.c knows what each context has for that;
  * sanitizer.c is the Compute Sanitizer engine, where patches.c has what each access finds kept;
  * counters.c has the hardware count what each launch does (--counters), series.c what each device does over time (--counter-series), and
- * metrics.c knows the names of counters;
+ * metrics.c knows the names of counters; stalls.c samples where warps are (--pc); aside.c is a thread for these;
  * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic.
  *
  * Who runs what: hooks and resource callbacks in any thread of the program,
@@ -70,9 +70,15 @@ struct sonde_cupti {
     __typeof__(&cuptiActivityConfigureUnifiedMemoryCounter) cuptiActivityConfigureUnifiedMemoryCounter; /* NULL: this one has none */
 };
 extern struct sonde_cupti sonde__cupti;
+/* What older drivers lack: NULL then. */
+#define SONDE_CUDRV_NEWER_MAP(X) \
+    X(cuFuncGetName)             \
+    X(cuKernelGetLibrary)        \
+    X(cuKernelGetName)
 struct sonde_cudrv {
 #define X(name) __typeof__(&name) name;
     SONDE_CUDRV_MAP(X)
+    SONDE_CUDRV_NEWER_MAP(X)
 #undef X
 };
 extern struct sonde_cudrv sonde__cudrv;
@@ -138,8 +144,8 @@ bool sonde__cuda_key_known(uint64_t key, bool *full);
 extern bool sonde__cuda_counting; /* --counters; set before the first callback */
 /* A list of sets and metrics, with commas; `replay`: kernels may run several times. NULL, or why not (static or in `room`). */
 const char *sonde__cuda_counters_begin(const char *list, bool replay, char *room, size_t size);
-/* Around a launch, in its thread: others wait meanwhile. `call`: NULL: it is not recorded. */
-void sonde__cuda_counters_before(enum sonde_cuda_what what, const CUpti_CallbackData *cd, bool captured, const struct sonde_call *call);
+/* Around a launch of `f`, in its thread: others wait meanwhile. `call`: NULL: it is not recorded. */
+void sonde__cuda_counters_before(enum sonde_cuda_what what, const CUpti_CallbackData *cd, CUfunction f, bool captured, const struct sonde_call *call);
 void sonde__cuda_counters_after(bool success);
 void sonde__cuda_counters_context_gone(CUcontext context);
 void sonde__cuda_counters_last(void); /* the monitor's: what has not been read */
@@ -152,6 +158,18 @@ void sonde__cuda_series_device(uint32_t ordinal);        /* the program uses it.
 void sonde__cuda_series_turn(void);                      /* the monitor's, as what follows */
 void sonde__cuda_series_last(uint64_t patience_ns);      /* the program ends: take everything, and let go of the devices for good */
 void sonde__cuda_series_forget(void);                    /* in a forked child */
+
+/* ---- where warps are (stalls.c) ----------------------------------------------------- */
+
+extern bool sonde__cuda_stalling; /* --pc; set before the first callback */
+/* A sample of each multiprocessor every so many cycles: a power of two from 32 to 2^31. NULL, or why not (static or in `room`). */
+const char *sonde__cuda_stalls_begin(uint64_t cycles, char *room, size_t size);
+void sonde__cuda_stalls_context(CUcontext context);      /* it has been made; this, and the next two, in the program's threads */
+void sonde__cuda_stalls_context_gone(CUcontext context);
+void sonde__cuda_stalls_module(const CUpti_ModuleResourceData *module);
+void sonde__cuda_stalls_turn(void);                      /* the monitor's, as what follows */
+void sonde__cuda_stalls_last(uint64_t patience_ns);
+void sonde__cuda_stalls_forget(void);                    /* in a forked child */
 
 /* ---- activity (activity.c) ------------------------------------------------------ */
 
@@ -266,6 +284,17 @@ void sonde__cuda_managed_allocated(uint64_t address, uint64_t bytes, uint32_t ob
 void sonde__cuda_managed_freed(uint32_t object); /* any object */
 void sonde__cuda_managed_report(bool on);
 void sonde__cuda_managed_record(const CUpti_ActivityUnifiedMemoryCounter2 *record);
+
+/* ---- names after code was unloaded (names.c) ---------------------------------------- */
+
+extern _Atomic uint32_t sonde__cuda_unloadings; /* how often that was */
+void sonde__cuda_code_gone(void);
+/* The name that a function has now, as the driver tells it; 0 unknown. */
+uint32_t sonde__cuda_name_now(CUfunction f);
+/* A launch of it has this key. */
+void sonde__cuda_launched(uint64_t key, CUfunction f);
+/* Its name, to the one record that asks; 0: its record is right. */
+uint32_t sonde__cuda_launch_name(uint64_t key);
 
 /* ---- graphs (graphs.c) ---------------------------------------------------------------- */
 

@@ -190,7 +190,7 @@ bool record_environment_is_ours(const char *entry)
 {
     static const char *const names[] = {
         "LD_PRELOAD", "SONDE_AGENT", "SONDE_OUT", "SONDE_TRACE", "SONDE_LIGHT", "SONDE_MEMORY", "SONDE_STREAMS_PER_THREAD",
-        "SONDE_MAX_SIZE", "SONDE_VALUES", "SONDE_VALUES_ENGINE", "SONDE_VALUES_MEMORY", "SONDE_VALUES_HOST_MEMORY", "SONDE_VALUES_FIRST", "SONDE_VALUES_OF", "SONDE_VALUES_BLOCKS", "SONDE_VALUES_KERNEL", "SONDE_COUNTERS", "SONDE_COUNTER_SERIES", "SONDE_REPLAY",
+        "SONDE_MAX_SIZE", "SONDE_VALUES", "SONDE_VALUES_ENGINE", "SONDE_VALUES_MEMORY", "SONDE_VALUES_HOST_MEMORY", "SONDE_VALUES_FIRST", "SONDE_VALUES_OF", "SONDE_VALUES_BLOCKS", "SONDE_VALUES_KERNEL", "SONDE_COUNTERS", "SONDE_COUNTER_SERIES", "SONDE_REPLAY", "SONDE_PC",
         "SONDE_DELAY_MS", "SONDE_DURATION_MS", "SONDE_START_OFF", "SONDE_CHECK", "SONDE_PYTHON",
         "SONDE_API", "SONDE_GRAPH", "SONDE_CAPTURE", "SONDE_CPU"};
     for (const struct sonde_runtime *r = sonde_runtimes; r->name; r++)
@@ -307,6 +307,7 @@ char **record_environment(const struct record_options *o, const struct record_pa
         put(&e, "SONDE_COUNTERS", o->counters);
     put_number(&e, "SONDE_COUNTER_SERIES", o->series_ns);
     put_number(&e, "SONDE_REPLAY", (uint64_t)o->replay);
+    put_number(&e, "SONDE_PC", (uint64_t)o->pc_cycles);
     if (o->engine)
         put(&e, "SONDE_VALUES_ENGINE", record_engine_names[o->engine]);
     put_number(&e, "SONDE_VALUES_MEMORY", o->values_bytes);

@@ -68,6 +68,9 @@ static const struct sonde_option options[] = {
     {.name = "replay", .type = SONDE_OPTION_FLAG, .offset = AT(replay),
      .help = "--counters: metrics that the hardware cannot count at once are allowed; each kernel is then run again with what it had read and written "
              "put back, as often as it takes"},
+    {.name = "pc", .type = SONDE_OPTION_INT, .argument = "CYCLES", .offset = AT(pc_cycles), .low = 32, .high = INT32_MAX, .otherwise = "262144",
+     .help = "where warps of CUDA kernels are and why they wait, for `sonde report DIR stalls`: each multiprocessor notes an instruction of one every "
+             "CYCLES (a power of two; default: 262144), beside kernels that run as they do without it"},
     {.name = "kernel", .type = SONDE_OPTION_STRING, .argument = "PATTERN", .offset = AT(values_kernel),
      .help = "--values, --comm: only kernels whose names in the code match; one or more shell patterns, separated by commas (read_*,*gemm*)"},
     {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(output),
@@ -304,6 +307,19 @@ static bool check_looks(struct record_options *o)
         sonde_say("--counter-series takes an interval from 20us to 1s");
     else if (o->series_ns && (o->mode == RECORD_PROFILE || o->pid))
         sonde_say("--counter-series is part of a trace from the program's start: without --profile and --pid");
+    else if (o->pc_cycles & (o->pc_cycles - 1))
+        sonde_say("--pc takes a power of two, not %lld", (long long)o->pc_cycles);
+    else if (o->pc_cycles && (o->values || o->comm || o->counters || o->series_ns))
+        sonde_say("--pc and --%s each take hold of kernels or of the device's counters: record twice",
+                  o->values ? "values" : o->comm   ? "comm"
+                                     : o->counters ? "counters"
+                                                   : "counter-series");
+    else if (o->pc_cycles && (o->pid || o->start_off || o->capture || o->delay_ns || o->duration_ns))
+        sonde_say("--pc samples the whole run: without --%s", o->pid         ? "pid"
+                                                              : o->start_off ? "start-off"
+                                                              : o->capture   ? "capture-range"
+                                                              : o->delay_ns  ? "delay"
+                                                                             : "duration");
     else if (!o->values && o->values_sample)
         sonde_say("--values-sample is for --values");
     else if (!o->values && !o->comm && o->values_kernel)
@@ -337,11 +353,12 @@ static int run(const void *values, int argc, char **argv)
         return SONDE_EXIT_USAGE;
     if (!o->memory_bytes)
         given.memory_bytes = o->mode == RECORD_LIGHT ? 16u << 20 : 256u << 20;
-    if (o->mode == RECORD_LIGHT && (o->calibrate || o->values || o->comm || o->counters || o->series_ns || o->force)) {
+    if (o->mode == RECORD_LIGHT && (o->calibrate || o->values || o->comm || o->counters || o->series_ns || o->pc_cycles || o->force)) {
         sonde_say("--light goes without %s", o->calibrate                    ? "--calibrate"
                                              : o->values                     ? "--values"
                                              : o->comm                       ? "--comm"
                                              : (o->counters || o->series_ns) ? "--counters"
+                                             : o->pc_cycles                  ? "--pc"
                                                                              : "--force");
         return SONDE_EXIT_USAGE;
     }

@@ -55,6 +55,7 @@ struct record_options {
     const char *comm_sample;            /* "N" or "N/M"; NULL: all */
     const char *counters;               /* sets and metrics, separated by commas; NULL: none */
     uint64_t series_ns;                 /* interval of counters over time; 0: none */
+    int64_t pc_cycles;                  /* between two samples of where warps are; 0: none */
     int replay;
     int engine;                         /* index into record_engine_names */
     const char *values_sample;          /* "N" or "N/M"; NULL: all */

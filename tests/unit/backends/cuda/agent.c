@@ -263,6 +263,11 @@ void sonde_counter_missed(uint32_t operation, uint32_t device, uint64_t operatio
     noted.uncounted += operations;
 }
 
+void sonde_stalled(const struct sonde_stall *where, uint64_t samples, uint64_t idle)
+{
+    noted.stall[noted.stalls++ % NOTED_MAX] = (struct noted_stall){*where, samples, idle};
+}
+
 void sonde_tool_thread_ran(uint64_t cpu_ns)
 {
     (void)cpu_ns;

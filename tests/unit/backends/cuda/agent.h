@@ -62,6 +62,11 @@ extern struct noted {
         uint64_t from_ns, to_ns;
         double value;
     } series[NOTED_MAX];
+    uint32_t stalls;
+    struct noted_stall {
+        struct sonde_stall where;
+        uint64_t samples, idle;
+    } stall[NOTED_MAX];
     char series_name[64][64];
     uint32_t series_count, series_values;
     uint64_t series_lost;

@@ -1,0 +1,332 @@
+/* stalls.c - see stalls.h. Rows are sums by instruction and reason already; sorted by what a sum is of, those of each stand together. */
+#include "stalls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/symbols/symbols.h"
+
+struct sample {                /* a row */
+    uint32_t process, device, line;
+    const char *function, *file, *reason; /* of equal ones one string: they are interned */
+    uint64_t code, offset, samples, idle;
+};
+
+struct adding {
+    const struct sonde_measurement *m;
+    struct sonde_stalls *out;
+    struct sonde_map demangled; /* interned name -> interned name as the source has it */
+    SONDE_VECTOR(struct sample) rows;
+};
+
+/* By what NVIDIA's tools call them ("Warp Stall Reasons" in the documentation of Nsight Compute). */
+static const struct {
+    const char *reason, *meaning;
+} meanings[] = {
+    {"barrier", "waits for the other warps of its block (__syncthreads)"},
+    {"branch_resolving", "waits for a branch to be computed"},
+    {"dispatch_stall", "the dispatcher holds it back"},
+    {"drain", "has ended, and waits for its stores to be written"},
+    {"gmma", "waits for matrix instructions of its warp group"},
+    {"imc_miss", "waits for a constant that is not in the cache"},
+    {"lg_throttle", "the queue of loads and stores of global and local memory is full"},
+    {"long_scoreboard", "waits for data of global, local or texture memory"},
+    {"math_pipe_throttle", "the units that compute are busy with others"},
+    {"membar", "waits for a memory barrier (__threadfence)"},
+    {"mio_throttle", "the queue of shared memory and special instructions is full"},
+    {"misc", "another reason"},
+    {"no_instructions", "waits for instructions that are not in the cache, or after a jump"},
+    {"not_selected", "could go on, but another warp did"},
+    {"short_scoreboard", "waits for shared memory, or for a special function"},
+    {"sleeping", "sleeps (__nanosleep)"},
+    {"tex_throttle", "the queue of texture instructions is full"},
+    {"wait", "waits the fixed time until a result is there"},
+    {"warpgroup_arrive", "waits for the other warps of its warp group"},
+};
+
+const char *sonde_stall_meaning(const char *reason)
+{
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+        if (strcmp(meanings[i].reason, reason) == 0)
+            return meanings[i].meaning;
+    return NULL;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------- */
+
+static const char *intern(struct adding *a, const char *text)
+{
+    return sonde_intern_get(&a->out->names, sonde_intern_text(&a->out->names, text));
+}
+
+/* As its source has it. */
+static const char *function_name(struct adding *a, const char *symbol)
+{
+    struct sonde_intern *names = &a->out->names;
+    const uint32_t id = sonde_intern_text(names, symbol);
+    uint64_t known;
+    if (!id || sonde_map_get(&a->demangled, id, &known))
+        return id ? sonde_intern_get(names, (uint32_t)known) : "";
+    char *readable = sonde_demangle(symbol);
+    const uint32_t readable_id = readable ? sonde_intern_text(names, readable) : id;
+    free(readable);
+    sonde_map_put(&a->demangled, id, readable_id);
+    return sonde_intern_get(names, readable_id);
+}
+
+static int add_row(struct adding *a, uint32_t process, const struct sonde_row_stall *row)
+{
+    const struct sonde_process *p = &a->m->processes[process];
+    const char *reason = sonde_process_string(p, row->reason);
+    struct sonde_stalls *out = a->out;
+    out->cycles = row->cycles > out->cycles ? row->cycles : out->cycles;
+    switch (row->kind) {
+    case SONDE_STALL_KIND_SAMPLED:
+        break;
+    case SONDE_STALL_KIND_ELSEWHERE:
+        out->elsewhere += row->samples;
+        return 0;
+    case SONDE_STALL_KIND_DROPPED:
+        out->dropped += row->samples;
+        return 0;
+    default:
+        out->lost += row->samples;
+        return 0;
+    }
+    out->samples += row->samples;
+    return sonde_vector_push(&a->rows, (struct sample){
+                                           .process = process,
+                                           .device = row->device,
+                                           .line = row->line,
+                                           .function = function_name(a, sonde_process_string(p, row->function)),
+                                           .file = row->file ? intern(a, sonde_process_string(p, row->file)) : "",
+                                           .reason = intern(a, *reason ? reason : "unknown"),
+                                           .code = row->code,
+                                           .offset = row->offset,
+                                           .samples = row->samples,
+                                           .idle = row->idle,
+                                       });
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------- */
+
+static int order(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int order_functions(const struct sample *a, const struct sample *b)
+{
+    int rc = order(a->process, b->process);
+    rc = rc ? rc : order(a->device, b->device);
+    return rc ? rc : strcmp(a->function, b->function);
+}
+
+static int order_lines(const struct sample *a, const struct sample *b)
+{
+    int rc = order_functions(a, b);
+    rc = rc ? rc : strcmp(a->file, b->file);
+    return rc ? rc : order(a->line, b->line);
+}
+
+static int order_instructions(const struct sample *a, const struct sample *b)
+{
+    int rc = order_functions(a, b);
+    rc = rc ? rc : order(a->code, b->code);
+    return rc ? rc : order(a->offset, b->offset);
+}
+
+#define SORTER(name, order)                                                                       \
+    static int name(const void *a, const void *b)                                                 \
+    {                                                                                             \
+        const int rc = order(a, b);                                                               \
+        return rc ? rc : strcmp(((const struct sample *)a)->reason, ((const struct sample *)b)->reason); \
+    }
+SORTER(sort_functions, order_functions)
+SORTER(sort_lines, order_lines)
+SORTER(sort_instructions, order_instructions)
+#undef SORTER
+
+static int most_reason(const void *x, const void *y)
+{
+    const struct sonde_stall_reason *a = x, *b = y;
+    return a->samples != b->samples ? order(b->samples, a->samples) : strcmp(a->name, b->name);
+}
+
+/* Rows of one sum, sorted by reason. */
+static int add_up(struct sonde_stalls *out, const struct sample *rows, size_t count, struct sonde_stall_sum *sum)
+{
+    sum->first_reason = out->reasons.count;
+    for (size_t i = 0; i < count; i++) {
+        sum->samples += rows[i].samples;
+        sum->idle += rows[i].idle;
+        if (strcmp(rows[i].reason, "selected") == 0) {
+            sum->issued += rows[i].samples;
+            continue;
+        }
+        struct sonde_stall_reason *last = out->reasons.count > sum->first_reason ? &out->reasons.items[out->reasons.count - 1] : NULL;
+        if (!last || strcmp(last->name, rows[i].reason) != 0) {
+            if (sonde_vector_push(&out->reasons, (struct sonde_stall_reason){.name = rows[i].reason}))
+                return SONDE_ENOMEM;
+            last = &out->reasons.items[out->reasons.count - 1];
+        }
+        last->samples += rows[i].samples;
+        last->idle += rows[i].idle;
+    }
+    sum->reason_count = out->reasons.count - sum->first_reason;
+    if (sum->reason_count)
+        qsort(&out->reasons.items[sum->first_reason], sum->reason_count, sizeof *out->reasons.items, most_reason);
+    return 0;
+}
+
+static int most_sum(const void *x, const void *y)
+{
+    const struct sonde_stall_sum *a = x, *b = y;
+    int rc = order(b->samples, a->samples);
+    rc = rc ? rc : order(a->process, b->process);
+    rc = rc ? rc : order(a->device, b->device);
+    rc = rc ? rc : strcmp(a->function, b->function);
+    rc = rc ? rc : strcmp(a->file, b->file);
+    rc = rc ? rc : order(a->line, b->line);
+    rc = rc ? rc : order(a->code, b->code);
+    return rc ? rc : order(a->offset, b->offset);
+}
+
+enum level { FUNCTIONS,
+             LINES,
+             INSTRUCTIONS };
+
+static struct sonde_stall_sum sum_of(const struct sample *row, enum level level)
+{
+    struct sonde_stall_sum sum = {.process = row->process, .device = row->device, .function = row->function, .file = ""};
+    if (level != FUNCTIONS) {
+        sum.file = row->file;
+        sum.line = row->line;
+    }
+    if (level == INSTRUCTIONS) {
+        sum.code = row->code;
+        sum.offset = row->offset;
+    }
+    return sum;
+}
+
+static int add_level(struct adding *a, enum level level)
+{
+    static int (*const sorts[])(const void *, const void *) = {sort_functions, sort_lines, sort_instructions};
+    static int (*const orders[])(const struct sample *, const struct sample *) = {order_functions, order_lines, order_instructions};
+    struct sample *rows = a->rows.items;
+    const size_t count = a->rows.count;
+    int rc = 0;
+    if (count)
+        qsort(rows, count, sizeof *rows, sorts[level]);
+    for (size_t i = 0, next; i < count && !rc; i = next) {
+        struct sonde_stall_sum sum = sum_of(&rows[i], level);
+        for (next = i + 1; next < count && orders[level](&rows[i], &rows[next]) == 0;)
+            next++;
+        rc = add_up(a->out, &rows[i], next - i, &sum);
+        if (!rc)
+            rc = level == FUNCTIONS ? sonde_vector_push(&a->out->functions, sum)
+                 : level == LINES   ? sonde_vector_push(&a->out->lines, sum)
+                                    : sonde_vector_push(&a->out->instructions, sum);
+    }
+    return rc ? SONDE_ENOMEM : 0;
+}
+
+static void sort_sums(struct sonde_stall_sum *sums, size_t count)
+{
+    if (count)
+        qsort(sums, count, sizeof *sums, most_sum);
+}
+
+/* ---- calling contexts --------------------------------------------------------------------------------- */
+
+static const struct sonde_group *kernel_named(const struct sonde_profile *profile, const char *name)
+{
+    for (size_t i = 0; i < profile->ops.count; i++)
+        if (profile->ops.items[i].op == SONDE_OP_KERNEL && strcmp(profile->ops.items[i].name, name) == 0)
+            return &profile->ops.items[i];
+    return NULL;
+}
+
+/* In all processes and on all devices together, since contexts are. */
+static uint64_t samples_of(const struct sonde_stalls *s, size_t first)
+{
+    uint64_t samples = 0;
+    for (size_t i = first; i < s->functions.count; i++)
+        if (s->functions.items[i].function == s->functions.items[first].function)
+            samples += s->functions.items[i].samples;
+    return samples;
+}
+
+static bool came_before(const struct sonde_stalls *s, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (s->functions.items[i].function == s->functions.items[at].function)
+            return true;
+    return false;
+}
+
+static int add_contexts_of(const struct sonde_profile *profile, struct sonde_stalls *out, size_t function)
+{
+    enum { DEPTH = 8 };
+    const char *name = out->functions.items[function].function;
+    const struct sonde_group *group = kernel_named(profile, name);
+    const uint64_t samples = samples_of(out, function);
+    struct sonde_caller *callers = NULL;
+    uint64_t ns = 0;
+    const long count = group ? sonde_profile_group_callers(profile, group, DEPTH, &callers) : 0;
+    int rc = count < 0 ? SONDE_ENOMEM : 0;
+    for (long i = 0; i < count; i++)
+        ns += callers[i].metrics.device_ns;
+    for (long i = 0; i < count && ns && !rc; i++) {
+        const struct sonde_metrics *m = &callers[i].metrics;
+        rc = sonde_vector_push(&out->contexts, (struct sonde_stall_context){.function = name,
+                                                                            .leaf = callers[i].leaf,
+                                                                            .operations = m->operations,
+                                                                            .device_ns = m->device_ns,
+                                                                            .samples = (double)samples * (double)m->device_ns / (double)ns,
+                                                                            .exact = count == 1});
+    }
+    free(callers);
+    return rc ? SONDE_ENOMEM : 0;
+}
+
+static int most_context(const void *x, const void *y)
+{
+    const struct sonde_stall_context *a = x, *b = y;
+    const int rc = (b->samples > a->samples) - (b->samples < a->samples);
+    return rc ? rc : order(a->leaf, b->leaf);
+}
+
+int sonde_stalls_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_stalls *out)
+{
+    struct adding a = {.m = m, .out = out};
+    int rc = 0;
+    for (uint32_t i = 0; i < m->process_count && !rc; i++) {
+        const struct sonde_row_stall *rows = m->processes[i].tables[SONDE_TABLE_STALL].rows;
+        for (uint32_t k = 1; k < m->processes[i].tables[SONDE_TABLE_STALL].count && !rc; k++)
+            rc = rows[k].samples || rows[k].idle ? add_row(&a, i, &rows[k]) : 0;
+    }
+    for (enum level level = FUNCTIONS; level <= INSTRUCTIONS && !rc; level++)
+        rc = add_level(&a, level);
+    sort_sums(out->functions.items, out->functions.count);
+    sort_sums(out->lines.items, out->lines.count);
+    sort_sums(out->instructions.items, out->instructions.count);
+    for (size_t i = 0; i < out->functions.count && !rc; i++)
+        rc = came_before(out, i) ? 0 : add_contexts_of(profile, out, i);
+    if (out->contexts.count)
+        qsort(out->contexts.items, out->contexts.count, sizeof *out->contexts.items, most_context);
+    sonde_vector_fini(&a.rows);
+    sonde_map_fini(&a.demangled);
+    return rc;
+}
+
+void sonde_stalls_fini(struct sonde_stalls *stalls)
+{
+    sonde_vector_fini(&stalls->functions);
+    sonde_vector_fini(&stalls->lines);
+    sonde_vector_fini(&stalls->instructions);
+    sonde_vector_fini(&stalls->reasons);
+    sonde_vector_fini(&stalls->contexts);
+    sonde_intern_fini(&stalls->names);
+}
