@@ -95,7 +95,7 @@ set(parts wasm base format analyze views serve)
 list(TRANSFORM parts REPLACE "(.+)" "src/\\1/*.c")
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${parts})
 # What src/wasm stands in for, and what writes.
-list(FILTER sources EXCLUDE REGEX "base/(parallel|stack)\\.c$|format/(folder|pack|seal)\\.c$|symbols/(code|cubin|debug_file|debug_names|missing|nvdisasm|perf_map|sass|slice|types)\\.c$")
+list(FILTER sources EXCLUDE REGEX "base/(parallel|stack)\\.c$|format/(folder|pack|seal)\\.c$|symbols/(code|cubin|debug_file|debug_names|disassembly|instructions|missing|nvdisasm|perf_map|sass|slice|types)\\.c$")
 foreach(source ${sources})
   sonde_wasm_object(${CMAKE_SOURCE_DIR} ${source} ${ours})
 endforeach()

@@ -82,7 +82,8 @@
     T(SERIES, struct sonde_row_series, SERIES, from_ns, to_ns, series_rows_dropped, "value of a counter")  \
     X(MIGRATION, struct sonde_row_migration, 0)                                                            \
     T(MESSAGE, struct sonde_row_message, THREAD, enter_ns, leave_ns, message_rows_dropped, "message")      \
-    X(STALL, struct sonde_row_stall, 0)
+    X(STALL, struct sonde_row_stall, 0)                                                                    \
+    X(INSTRUCTION, struct sonde_row_instruction, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -521,6 +522,12 @@ struct sonde_row_stall {
     X(row, device, ZERO) X(row, function, ZERO) X(row, file, ZERO) X(row, line, ZERO) X(row, reason, ZERO)             \
     X(row, cycles, ZERO) X(row, kind, ZERO) X(row, reserved, ZERO) X(row, code, ZERO) X(row, offset, DELTA)            \
     X(row, samples, ZERO) X(row, idle, ZERO)
+/* What an instruction is that was sampled: one row for each that is known, of all its STALL rows the first. */
+struct sonde_row_instruction {
+    uint32_t stall; /* that row */
+    uint32_t text;  /* string: as NVIDIA's disassembler prints it */
+};
+#define SONDE_COLUMNS_INSTRUCTION(X, row) X(row, stall, DELTA) X(row, text, ZERO)
 /* One accumulator: (calling context, lane). For an operation `node` is its OP
  * leaf and `lane` its queue; for an API call `node` is its API node, lane 0,
  * and the time is host time in the call. For samples of the CPU side `node` is
@@ -739,6 +746,7 @@ static_assert(sizeof(struct sonde_row_guess) == 120, "format");
 static_assert(sizeof(struct sonde_row_remote) == 40, "format");
 static_assert(sizeof(struct sonde_row_counter) == 48, "format");
 static_assert(sizeof(struct sonde_row_stall) == 64, "format");
+static_assert(sizeof(struct sonde_row_instruction) == 8, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
 static_assert(sizeof(struct sonde_row_clock) == 32, "format");

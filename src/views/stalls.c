@@ -62,6 +62,7 @@ static const struct sonde_view_column instruction_columns[] = {
     {NULL, "Instruction", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "function and bytes from its beginning, and the line that it is of"},
     {"function", NULL, SONDE_CELL_TEXT, 0, 0, "function of the device's code"},
     {"offset", NULL, SONDE_CELL_ID, 0, 0, "bytes from the function's beginning, as disassemblers show them"},
+    {"text", "code", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "what it is, as NVIDIA's disassembler prints it; null: not known"},
     {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file; null: the code has no lines (nvcc -lineinfo)"},
     {"line", NULL, SONDE_CELL_ID, 0, 0, "line in it"},
     {"device", NULL, SONDE_CELL_ID, 0, 0, "number of its device, from 0"},
@@ -199,6 +200,7 @@ static void instruction_row(struct sonde_view_table *t, const struct showing *w,
     sonde_cell_take(t, &title);
     sonde_cell_text(t, sum->function);
     sonde_cell_int(t, true, sum->offset);
+    sonde_cell_text(t, sum->text);
     sonde_cell_text(t, sum->file);
     sonde_cell_int(t, sum->line > 0, sum->line);
     sonde_cell_int(t, sum->device > 0, sum->device - 1);

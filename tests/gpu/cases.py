@@ -4,6 +4,7 @@ A check is a function of a Measurement; it yields (what, holds, detail).
 """
 import os
 import re
+import shutil
 
 import known
 from harness import HERE, marked_line
@@ -308,6 +309,11 @@ def check_stalls(m):
             top = max(lines, key=lambda line: line["samples"])
             near = marked_line(source("stalls"), mark)
             yield f"{name}: most of them in line {near}", top["line"] in (near, near + 1) and top["samples"] > .5 * row["samples"], f"{top['line']}, {top['samples']}"
+    texts = {name: [i["text"] for i in found["instructions"] if i["function"].split("(")[0] == name] for name in WAITS_FOR}
+    if shutil.which("nvdisasm") or os.path.exists("/usr/local/cuda/bin/nvdisasm"):
+        yield equal("instructions whose text is not known", {name: sum(text is None for text in of) for name, of in texts.items()}, dict.fromkeys(texts, 0))
+        for name, what in ("chain", "FFMA"), ("doze", "NANOSLEEP"), ("second_loaded", "NANOSLEEP"), ("meet", "BAR.SYNC"):
+            yield f"{name}: {what} is among its instructions", any(what in text for text in texts[name] if text), str(texts[name])[:200]
     one = sorted(rates.values())[len(rates) // 2]
     for name, rate in rates.items():
         yield within(f"{name}: samples per time as of the others", .93 * one, rate, 1.07 * one)

@@ -9,6 +9,7 @@
 struct sample {                /* a row */
     uint32_t process, device, line;
     const char *function, *file, *reason; /* of equal ones one string: they are interned */
+    const char *text;          /* of one of an instruction's rows; "" of the others */
     uint64_t code, offset, samples, idle;
 };
 
@@ -74,7 +75,8 @@ static const char *function_name(struct adding *a, const char *symbol)
     return sonde_intern_get(names, readable_id);
 }
 
-static int add_row(struct adding *a, uint32_t process, const struct sonde_row_stall *row)
+/* `text`: a string of the process; 0 none. */
+static int add_row(struct adding *a, uint32_t process, const struct sonde_row_stall *row, uint32_t text)
 {
     const struct sonde_process *p = &a->m->processes[process];
     const char *reason = sonde_process_string(p, row->reason);
@@ -100,12 +102,30 @@ static int add_row(struct adding *a, uint32_t process, const struct sonde_row_st
                                            .line = row->line,
                                            .function = function_name(a, sonde_process_string(p, row->function)),
                                            .file = row->file ? intern(a, sonde_process_string(p, row->file)) : "",
+                                           .text = text ? sonde_process_string(p, text) : "",
                                            .reason = intern(a, *reason ? reason : "unknown"),
                                            .code = row->code,
                                            .offset = row->offset,
                                            .samples = row->samples,
                                            .idle = row->idle,
                                        });
+}
+
+static int add_process(struct adding *a, uint32_t process)
+{
+    const struct sonde_process *p = &a->m->processes[process];
+    const struct sonde_row_stall *rows = p->tables[SONDE_TABLE_STALL].rows;
+    const struct sonde_row_instruction *instructions = p->tables[SONDE_TABLE_INSTRUCTION].rows;
+    const uint32_t count = p->tables[SONDE_TABLE_STALL].count;
+    uint32_t *texts = count ? calloc(count, sizeof *texts) : NULL;
+    int rc = !count || texts ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = 0; i < p->tables[SONDE_TABLE_INSTRUCTION].count && !rc; i++)
+        if (instructions[i].stall < count)
+            texts[instructions[i].stall] = instructions[i].text;
+    for (uint32_t i = 1; i < count && !rc; i++)
+        rc = rows[i].samples || rows[i].idle ? add_row(a, process, &rows[i], texts[i]) : 0;
+    free(texts);
+    return rc;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------- */
@@ -158,6 +178,7 @@ static int add_up(struct sonde_stalls *out, const struct sample *rows, size_t co
 {
     sum->first_reason = out->reasons.count;
     for (size_t i = 0; i < count; i++) {
+        sum->text = *rows[i].text ? rows[i].text : sum->text;
         sum->samples += rows[i].samples;
         sum->idle += rows[i].idle;
         if (strcmp(rows[i].reason, "selected") == 0) {
@@ -198,7 +219,7 @@ enum level { FUNCTIONS,
 
 static struct sonde_stall_sum sum_of(const struct sample *row, enum level level)
 {
-    struct sonde_stall_sum sum = {.process = row->process, .device = row->device, .function = row->function, .file = ""};
+    struct sonde_stall_sum sum = {.process = row->process, .device = row->device, .function = row->function, .file = "", .text = ""};
     if (level != FUNCTIONS) {
         sum.file = row->file;
         sum.line = row->line;
@@ -302,11 +323,8 @@ int sonde_stalls_compute(const struct sonde_measurement *m, const struct sonde_p
 {
     struct adding a = {.m = m, .out = out};
     int rc = 0;
-    for (uint32_t i = 0; i < m->process_count && !rc; i++) {
-        const struct sonde_row_stall *rows = m->processes[i].tables[SONDE_TABLE_STALL].rows;
-        for (uint32_t k = 1; k < m->processes[i].tables[SONDE_TABLE_STALL].count && !rc; k++)
-            rc = rows[k].samples || rows[k].idle ? add_row(&a, i, &rows[k]) : 0;
-    }
+    for (uint32_t i = 0; i < m->process_count && !rc; i++)
+        rc = add_process(&a, i);
     for (enum level level = FUNCTIONS; level <= INSTRUCTIONS && !rc; level++)
         rc = add_level(&a, level);
     sort_sums(out->functions.items, out->functions.count);

@@ -17,7 +17,8 @@ struct sonde_stall_sum {
     const char *function;      /* as its source has it; a kernel, or what it calls */
     const char *file;          /* "" unknown; of a function, too */
     uint32_t line;             /* 0 unknown; of a function, too */
-    uint64_t code, offset;     /* of an instruction: a piece of code, and bytes from the function's beginning */
+    uint64_t code, offset;     /* of an instruction: a piece of code, and bytes from the function's beginning, */
+    const char *text;          /* and what it is; "" not known */
     uint64_t samples, issued, idle; /* issued: of these, in which the warp went on */
     size_t first_reason, reason_count; /* the others, most samples first */
 };

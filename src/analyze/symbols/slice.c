@@ -15,6 +15,8 @@
 #include <sonde/error.h>
 #include <sonde/kinds.h>
 
+#include "disassembly.h"
+
 #define WORDS 4u /* bits of 256 registers */
 
 struct block {
@@ -533,18 +535,6 @@ static int slice(const struct sonde__sass_code *code, const char *kernel, sonde_
 
 /* ---- a text -------------------------------------------------------------------------------------------------------------- */
 
-/* ".text.NAME:" begins a function. */
-static bool begins_function(const char *line, char **name)
-{
-    static const char begin[] = ".text.";
-    const size_t length = strcspn(line, ":\n");
-    if (strncmp(line, begin, sizeof begin - 1) != 0 || line[length] != ':')
-        return false;
-    free(*name);
-    *name = strndup(line + sizeof begin - 1, length - (sizeof begin - 1));
-    return true;
-}
-
 int sonde__sass_accesses(FILE *text, sonde__sass_fn fn, void *user)
 {
     struct sonde__sass_code code = {0};
@@ -552,17 +542,15 @@ int sonde__sass_accesses(FILE *text, sonde__sass_fn fn, void *user)
     size_t room = 0;
     int rc = 0;
     while (!rc && getline(&line, &room, text) > 0) {
-        if (strstr(line, "//-----") == line || strncmp(line, ".text.", 6) == 0) { /* another section */
+        char *next = NULL;
+        if (sonde__disassembly_section(line, &next)) { /* another begins */
             rc = name ? slice(&code, name, fn, user) : 0;
             sonde__sass_fini(&code);
-        }
-        if (strstr(line, "//-----") == line) {
             free(name);
-            name = NULL;
-        } else if (begins_function(line, &name))
-            rc = name ? rc : SONDE_ENOMEM;
-        else if (name)
+            name = next;
+        } else if (name) {
             sonde__sass_line(&code, line);
+        }
     }
     rc = rc ? rc : (name ? slice(&code, name, fn, user) : 0);
     sonde__sass_fini(&code);

@@ -281,26 +281,24 @@ void sonde_symbols_fini(struct sonde_symbols *symbols)
 
 /* ---- into the measurement ---------------------------------------------------------------- */
 
-/* Strings follow the process's own: id of ours + those before it. Segment form: u32 length, bytes, padding. */
-static int append_strings(const char *dir, const struct sonde_process *p, const struct sonde_symbols *s,
-                          struct sonde_diag *diag)
+/* Segment form: u32 length, bytes, padding. */
+int sonde__symbols_append_strings(const struct sonde_process *p, const struct sonde_intern *strings, struct sonde_diag *diag)
 {
     struct sonde_text segment = {0};
     int rc = 0;
-    for (uint32_t id = 1; id <= s->strings.count; id++) {
+    for (uint32_t id = 1; id <= strings->count; id++) {
         static const char zeros[4];
-        uint32_t length = s->strings.items[id - 1].length;
+        uint32_t length = strings->items[id - 1].length;
         if (length > SONDE_SEGMENT_ROOM / 2)
             length = SONDE_SEGMENT_ROOM / 2;
         sonde_text_add_bytes(&segment, (const char *)&length, sizeof length);
-        sonde_text_add_bytes(&segment, s->strings.items[id - 1].bytes, length);
+        sonde_text_add_bytes(&segment, strings->items[id - 1].bytes, length);
         sonde_text_add_bytes(&segment, zeros, -length & 3u);
     }
     if (segment.failed || segment.length > UINT32_MAX)
-        rc = sonde_diag_set(diag, SONDE_ENOMEM, dir, "cannot add symbols to");
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, p->path, "cannot add symbols to");
     else if (segment.length)
-        rc = sonde_process_append(dir, SONDE_TABLE_STRING, p->string_count, segment.bytes,
-                                  (uint32_t)segment.length, diag);
+        rc = sonde_process_append(p->path, SONDE_TABLE_STRING, p->string_count, segment.bytes, (uint32_t)segment.length, diag);
     sonde_text_fini(&segment);
     return rc;
 }
@@ -314,7 +312,7 @@ static int append(const char *dir, const struct sonde_process *p, struct sonde_s
         row->file += row->file ? before : 0;
         row->module += row->module ? before : 0;
     }
-    int rc = append_strings(dir, p, s, diag);
+    int rc = sonde__symbols_append_strings(p, &s->strings, diag);
     if (!rc && s->rows.count)
         rc = sonde_process_append(dir, SONDE_TABLE_SYMBOL, p->symbol_count, s->rows.items, (uint32_t)s->rows.count, diag);
     if (!rc && s->notes.count)

@@ -48,6 +48,9 @@ void sonde_symbols_resolve(struct sonde_symbols_job *jobs, size_t count, struct 
 struct sonde_text;
 int sonde_symbols_missing(const struct sonde_measurement *m, struct sonde_text *out);
 
+/* Strings after the process's own, which is sealed: the id of one is its own plus that of the last before it. 0 or an error code. */
+int sonde__symbols_append_strings(const struct sonde_process *p, const struct sonde_intern *strings, struct sonde_diag *diag);
+
 /* Does this note say why a file's symbols could not be read? */
 bool sonde_symbols_is_note(const char *text);
 

@@ -5,16 +5,13 @@
  */
 #include "types.h"
 
-#include <gelf.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
-#include "base/text.h"
 #include "base/vector.h"
-#include "cubin.h"
-#include "format/folder.h"
+#include "disassembly.h"
 #include "format/reader.h"
 #include "format/writer.h"
 #include "nvdisasm.h"
@@ -92,62 +89,19 @@ static void take(void *user, const char *kernel, const struct sonde__sass_access
     k->error = k->error ? k->error : sonde_map_put(&k->types, key, now);
 }
 
-typedef SONDE_VECTOR(uint32_t) indices;
-
-static int wanted_symbols(struct kernels *k, Elf *elf, indices *out)
+static int wants(void *user, const char *name)
 {
-    GElf_Shdr head;
-    GElf_Sym symbol;
-    int rc = 0;
-    for (Elf_Scn *s = NULL; (s = elf_nextscn(elf, s)) && !rc;) {
-        Elf_Data *data = gelf_getshdr(s, &head) && head.sh_type == SHT_SYMTAB ? elf_getdata(s, NULL) : NULL;
-        for (int i = 1; data && gelf_getsym(data, i, &symbol) && !rc; i++) {
-            const char *name = GELF_ST_TYPE(symbol.st_info) == STT_FUNC ? elf_strptr(elf, head.sh_link, symbol.st_name) : NULL;
-            const uint32_t id = name && symbol.st_shndx != SHN_UNDEF ? wanted(k, name) : 0;
-            if (id)
-                rc = sonde_map_put(&k->kept, id, 1);
-            if (id && !rc)
-                rc = sonde_vector_push(out, (uint32_t)i);
-        }
-    }
-    return rc;
+    struct kernels *k = user;
+    const uint32_t id = wanted(k, name);
+    const int rc = id ? sonde_map_put(&k->kept, id, 1) : 0;
+    return rc ? rc : id != 0;
 }
 
-static int read_code(struct kernels *k, void *bytes, size_t size)
+static int read_text(void *user, FILE *text)
 {
-    indices symbols = {0};
-    struct sonde__nvdisasm d;
-    elf_version(EV_CURRENT);
-    Elf *elf = elf_memory(bytes, size);
-    int rc = elf ? wanted_symbols(k, elf, &symbols) : 0;
-    if (elf)
-        elf_end(elf);
-    if (!rc && symbols.count) {
-        const int failed = sonde__nvdisasm_start(k->program, bytes, size, symbols.items, symbols.count, &d);
-        rc = failed == SONDE_ENOMEM ? failed : (failed ? 0 : sonde__sass_accesses(d.text, take, k));
-        k->failed += failed || !sonde__nvdisasm_end(&d);
-    }
-    sonde_vector_fini(&symbols);
+    struct kernels *k = user;
+    const int rc = sonde__sass_accesses(text, take, k);
     return rc ? rc : k->error;
-}
-
-static int read_folder(struct kernels *k, const char *dir)
-{
-    struct sonde__cubin_paths paths = {0};
-    struct sonde_text folder = {0};
-    sonde_text_format(&folder, "%s/" SONDE_CODE_FOLDER, dir);
-    int rc = folder.failed ? SONDE_ENOMEM : sonde__cubins_list(sonde_text_get(&folder), &paths);
-    for (size_t i = 0; i < paths.count; i++) {
-        size_t size;
-        void *bytes = rc ? NULL : sonde__cubin_load(paths.items[i], &size);
-        if (bytes)
-            rc = read_code(k, bytes, size);
-        free(bytes);
-        free(paths.items[i]);
-    }
-    sonde_vector_fini(&paths);
-    sonde_text_fini(&folder);
-    return rc;
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */
@@ -217,8 +171,11 @@ int sonde_types_resolve(const char *dir, struct sonde_diag *diag)
     for (uint32_t i = 0; !rc && i < m->process_count; i++)
         rc = m->processes[i].sealed ? want(&k, &m->processes[i]) : 0;
     k.program = k.names.count && sonde_nvdisasm_find(program, sizeof program) ? program : NULL;
-    if (!rc && k.program)
-        rc = read_folder(&k, dir);
+    if (!rc && k.program) {
+        struct sonde__disassembly d = {.program = k.program, .wants = wants, .read = read_text, .user = &k};
+        rc = sonde__disassemble(&d, dir);
+        k.failed = d.failed;
+    }
     if (rc && m)
         sonde_diag_set(diag, rc, dir, "cannot find the types of");
     for (uint32_t i = 0; !rc && m && k.names.count && i < m->process_count; i++) {

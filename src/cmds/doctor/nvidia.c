@@ -263,7 +263,7 @@ static void put_nvdisasm(struct doctor *d)
 {
     char path[512];
     const bool is = sonde_nvdisasm_find(path, sizeof path);
-    doctor_put(d, "nvdisasm", is ? DOCTOR_FINE : DOCTOR_NOTE, "%s", is ? path : "not found: with --values-engine=sanitizer types of values are not known");
+    doctor_put(d, "nvdisasm", is ? DOCTOR_FINE : DOCTOR_NOTE, "%s", is ? path : "not found: with --pc instructions have no text, with --values-engine=sanitizer values no types");
     if (!is)
         doctor_try(d, "pip install nvidia-cuda-nvdisasm");
 }
