@@ -43,13 +43,20 @@ static const struct asked nothing = {.process = -1, .line = -1, .around = 5};
 
 /* ---- may it be read ----------------------------------------------------------------------- */
 
-/* The lines of kernels' sources at which they access other memory (record --comm) are in no call path. */
-static bool accesses_name(const struct sonde_process *p, const char *file)
+/* The lines of kernels' sources at which they access other memory (record --comm), or were sampled (--pc), are in no call path. */
+static bool kernels_name(const struct sonde_process *p, const char *file)
 {
-    const struct sonde_row_remote *rows = p->tables[SONDE_TABLE_REMOTE].rows;
+    const struct sonde_row_remote *accesses = p->tables[SONDE_TABLE_REMOTE].rows;
+    const struct sonde_row_stall *stalls = p->tables[SONDE_TABLE_STALL].rows;
+    uint32_t last = 0; /* rows of one file mostly follow each other */
     for (uint32_t k = 1; k < p->tables[SONDE_TABLE_REMOTE].count; k++)
-        if (rows[k].file && strcmp(sonde_process_string(p, rows[k].file), file) == 0)
+        if (accesses[k].file && strcmp(sonde_process_string(p, accesses[k].file), file) == 0)
             return true;
+    for (uint32_t k = 1; k < p->tables[SONDE_TABLE_STALL].count; k++) {
+        if (stalls[k].file && stalls[k].file != last && strcmp(sonde_process_string(p, stalls[k].file), file) == 0)
+            return true;
+        last = stalls[k].file;
+    }
     return false;
 }
 
@@ -60,7 +67,7 @@ static bool any_names(const struct sonde_query *q, const char *file)
         if (strcmp(profile->nodes.items[i].file, file) == 0)
             return true;
     for (uint32_t i = 0; i < q->m->process_count; i++)
-        if (accesses_name(&q->m->processes[i], file))
+        if (kernels_name(&q->m->processes[i], file))
             return true;
     return false;
 }
@@ -80,7 +87,7 @@ static bool path_names(const struct sonde_profile *profile, uint32_t node, const
 static int process_names(const struct sonde_query *q, uint32_t process, const char *file)
 {
     const struct sonde_process *p = &q->m->processes[process];
-    bool *seen = calloc(q->profile->nodes.count + 1, sizeof *seen), found = accesses_name(p, file);
+    bool *seen = calloc(q->profile->nodes.count + 1, sizeof *seen), found = kernels_name(p, file);
     if (!seen)
         return SONDE_ENOMEM;
     for (uint32_t i = 0; i < p->node_block_count && !found; i++)

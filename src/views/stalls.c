@@ -14,7 +14,6 @@
 
 enum {
     TOP = 10,     /* lines, instructions, contexts that people see below the functions */
-    REASONS = 2,  /* of each row */
     MEANINGS = 6, /* that are explained below */
 };
 
@@ -24,6 +23,14 @@ static const struct sonde_view_column reason_columns[] = {
     {"idle_samples", NULL, SONDE_CELL_COUNT, 0, 0, "of these, in whose cycle the scheduler issued nothing at all"},
 };
 static const struct sonde_view_columns reason_list = SONDE_VIEW_COLUMNS("reasons", reason_columns);
+
+static const struct sonde_view_column meaning_columns[] = {
+    {"reason", NULL, SONDE_CELL_TEXT, 0, 0, "why warps could not go on, as NVIDIA names it"},
+    {"samples", NULL, SONDE_CELL_COUNT, 0, 0, "samples with this reason, of all code"},
+    {"idle_samples", NULL, SONDE_CELL_COUNT, 0, 0, "of these, in whose cycle the scheduler issued nothing at all"},
+    {"meaning", NULL, SONDE_CELL_TEXT, 0, 0, "what the warp waits for; null: a reason that is new"},
+};
+static const struct sonde_view_columns meaning_list = SONDE_VIEW_COLUMNS("meanings", meaning_columns);
 
 #define SAMPLE_COLUMNS                                                                                                                           \
     {"samples", "samples", SONDE_CELL_COUNT, 0, 2, "samples of warps that were there"},                                                          \
@@ -89,6 +96,8 @@ static const struct sonde_view_column columns[] = {
     {"elsewhere_samples", NULL, SONDE_CELL_COUNT, 0, 0, "samples of code that CUPTI does not show: its own, which it adds to kernels, and the driver's"},
     {"dropped_samples", NULL, SONDE_CELL_COUNT, 0, 0, "samples that the device had no room for"},
     {"lost_samples", NULL, SONDE_CELL_COUNT, 0, 0, "samples whose instructions CUPTI did not hand over"},
+    {"issued_samples", NULL, SONDE_CELL_COUNT, 0, 0, "of the samples of instructions, in which the warp went on"},
+    {"reasons", NULL, SONDE_CELL_LIST, 0, 0, "why warps did not go on, in all code, most samples first", .of = &meaning_list},
     {"functions", NULL, SONDE_CELL_LIST, 0, 0, "functions of the device's code, most samples first", .of = &functions},
     {"lines", NULL, SONDE_CELL_LIST, 0, 0, "lines of the source, most samples first", .of = &lines},
     {"instructions", NULL, SONDE_CELL_LIST, 0, 0, "instructions, most samples first", .of = &instructions},
@@ -241,24 +250,15 @@ static void fill_sums(struct sonde_view_table *t, const struct showing *w, const
 
 /* ---- what people read below ----------------------------------------------------------------------------- */
 
-/* What the reasons mean that most samples have, in all functions together. */
+/* What the reasons mean that most samples have. */
 static void say_meanings(struct sonde_view_data *out, const struct sonde_stalls *s)
 {
     struct sonde_text text = {0};
-    const char *said[MEANINGS] = {0};
     size_t count = 0;
-    for (size_t i = 0; i < s->functions.count && count < MEANINGS; i++) {
-        const struct sonde_stall_sum *sum = &s->functions.items[i];
-        for (size_t k = 0; k < sum->reason_count && k < REASONS && count < MEANINGS; k++) {
-            const char *reason = s->reasons.items[sum->first_reason + k].name, *meaning = sonde_stall_meaning(reason);
-            bool known = !meaning;
-            for (size_t j = 0; j < count && !known; j++)
-                known = said[j] == reason;
-            if (known)
-                continue;
-            sonde_text_format(&text, "%s%s: %s", count ? "; " : "", reason, meaning);
-            said[count++] = reason;
-        }
+    for (size_t i = 0; i < s->all.reason_count && count < MEANINGS; i++) {
+        const char *reason = s->reasons.items[s->all.first_reason + i].name, *meaning = sonde_stall_meaning(reason);
+        if (meaning)
+            sonde_text_format(&text, "%s%s: %s", count++ ? "; " : "", reason, meaning);
     }
     if (count)
         sonde_view_say(out, true, "%s.", sonde_text_get(&text));
@@ -288,6 +288,15 @@ static void fill(const struct sonde_query *q, const struct sonde_stalls *s, stru
     sonde_cell_int(t, true, s->elsewhere);
     sonde_cell_int(t, true, s->dropped);
     sonde_cell_int(t, true, s->lost);
+    sonde_cell_int(t, true, s->all.issued);
+    struct sonde_view_table *of_reasons = sonde_cell_list(t);
+    for (size_t i = 0; i < s->all.reason_count; i++) {
+        const struct sonde_stall_reason *r = &s->reasons.items[s->all.first_reason + i];
+        sonde_cell_text(of_reasons, r->name);
+        sonde_cell_int(of_reasons, true, r->samples);
+        sonde_cell_int(of_reasons, true, r->idle);
+        sonde_cell_text(of_reasons, sonde_stall_meaning(r->name));
+    }
     struct sonde_view_table *of_functions = sonde_cell_list(t), *of_lines = sonde_cell_list(t), *of_instructions = sonde_cell_list(t), *of_contexts = sonde_cell_list(t);
     fill_sums(of_functions, &w, s->functions.items, s->functions.count, function_row);
     fill_sums(of_lines, &w, s->lines.items, s->lines.count, line_row);

@@ -74,6 +74,10 @@ class Stalls(Case):
         path, truth = self.measurement()
         said, whole = self.json(path, "stalls"), sum(row[7] for row in truth)
         self.assertEqual([said[name] for name in ("cycles", "samples", "elsewhere_samples", "dropped_samples", "lost_samples")], [65536, whole, 100, 20, 3])
+        everything = self.sums(truth, lambda _: 0)[0]
+        self.assertEqual(said["issued_samples"], everything["issued_samples"])
+        self.assertEqual({r["reason"]: (r["samples"], r["idle_samples"]) for r in said["reasons"]}, everything["reasons"])
+        self.assertEqual([r["reason"] for r in said["reasons"] if r["meaning"] is None], ["of_tomorrow"])
         self.compare(said["functions"], self.sums(truth, lambda r: (r[0] - 1, MANGLED[r[1]])), lambda r: (r["device"], r["function"]), whole)
         self.compare(said["lines"], self.sums(truth, lambda r: (r[0] - 1, MANGLED[r[1]], r[2] or None, r[3] or None)),
                      lambda r: (r["device"], r["function"], r["file"], r["line"]), whole)

@@ -111,20 +111,29 @@ static int add_row(struct adding *a, uint32_t process, const struct sonde_row_st
                                        });
 }
 
+/* Function << 32 | offset, as they are in a row; 0: none that has a text. */
+static uint64_t instruction_of(const struct sonde_row_stall *row)
+{
+    return row->offset <= UINT32_MAX ? (uint64_t)row->function << 32 | row->offset : 0;
+}
+
 static int add_process(struct adding *a, uint32_t process)
 {
     const struct sonde_process *p = &a->m->processes[process];
     const struct sonde_row_stall *rows = p->tables[SONDE_TABLE_STALL].rows;
     const struct sonde_row_instruction *instructions = p->tables[SONDE_TABLE_INSTRUCTION].rows;
     const uint32_t count = p->tables[SONDE_TABLE_STALL].count;
-    uint32_t *texts = count ? calloc(count, sizeof *texts) : NULL;
-    int rc = !count || texts ? 0 : SONDE_ENOMEM;
+    struct sonde_map texts = {0};
+    int rc = 0;
     for (uint32_t i = 0; i < p->tables[SONDE_TABLE_INSTRUCTION].count && !rc; i++)
-        if (instructions[i].stall < count)
-            texts[instructions[i].stall] = instructions[i].text;
-    for (uint32_t i = 1; i < count && !rc; i++)
-        rc = rows[i].samples || rows[i].idle ? add_row(a, process, &rows[i], texts[i]) : 0;
-    free(texts);
+        if (instructions[i].stall && instructions[i].stall < count)
+            rc = sonde_map_put(&texts, instruction_of(&rows[instructions[i].stall]), instructions[i].text);
+    for (uint32_t i = 1; i < count && !rc; i++) {
+        uint64_t text = 0;
+        sonde_map_get(&texts, instruction_of(&rows[i]), &text);
+        rc = rows[i].samples || rows[i].idle ? add_row(a, process, &rows[i], (uint32_t)text) : 0;
+    }
+    sonde_map_fini(&texts);
     return rc;
 }
 
@@ -133,6 +142,12 @@ static int add_process(struct adding *a, uint32_t process)
 static int order(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
+}
+
+static int order_all(const struct sample *a, const struct sample *b)
+{
+    (void)a, (void)b;
+    return 0;
 }
 
 static int order_functions(const struct sample *a, const struct sample *b)
@@ -162,6 +177,7 @@ static int order_instructions(const struct sample *a, const struct sample *b)
         const int rc = order(a, b);                                                               \
         return rc ? rc : strcmp(((const struct sample *)a)->reason, ((const struct sample *)b)->reason); \
     }
+SORTER(sort_all, order_all)
 SORTER(sort_functions, order_functions)
 SORTER(sort_lines, order_lines)
 SORTER(sort_instructions, order_instructions)
@@ -213,14 +229,14 @@ static int most_sum(const void *x, const void *y)
     return rc ? rc : order(a->offset, b->offset);
 }
 
-enum level { FUNCTIONS,
-             LINES,
-             INSTRUCTIONS };
+/* clang-format off */
+enum level { ALL, FUNCTIONS, LINES, INSTRUCTIONS };
+/* clang-format on */
 
 static struct sonde_stall_sum sum_of(const struct sample *row, enum level level)
 {
     struct sonde_stall_sum sum = {.process = row->process, .device = row->device, .function = row->function, .file = "", .text = ""};
-    if (level != FUNCTIONS) {
+    if (level >= LINES) {
         sum.file = row->file;
         sum.line = row->line;
     }
@@ -231,10 +247,26 @@ static struct sonde_stall_sum sum_of(const struct sample *row, enum level level)
     return sum;
 }
 
+static int keep_sum(struct sonde_stalls *out, enum level level, struct sonde_stall_sum sum)
+{
+    sum.text = level == INSTRUCTIONS ? sum.text : "";
+    switch (level) {
+    case ALL:
+        out->all = sum;
+        return 0;
+    case FUNCTIONS:
+        return sonde_vector_push(&out->functions, sum);
+    case LINES:
+        return sonde_vector_push(&out->lines, sum);
+    default:
+        return sonde_vector_push(&out->instructions, sum);
+    }
+}
+
 static int add_level(struct adding *a, enum level level)
 {
-    static int (*const sorts[])(const void *, const void *) = {sort_functions, sort_lines, sort_instructions};
-    static int (*const orders[])(const struct sample *, const struct sample *) = {order_functions, order_lines, order_instructions};
+    static int (*const sorts[])(const void *, const void *) = {sort_all, sort_functions, sort_lines, sort_instructions};
+    static int (*const orders[])(const struct sample *, const struct sample *) = {order_all, order_functions, order_lines, order_instructions};
     struct sample *rows = a->rows.items;
     const size_t count = a->rows.count;
     int rc = 0;
@@ -245,10 +277,7 @@ static int add_level(struct adding *a, enum level level)
         for (next = i + 1; next < count && orders[level](&rows[i], &rows[next]) == 0;)
             next++;
         rc = add_up(a->out, &rows[i], next - i, &sum);
-        if (!rc)
-            rc = level == FUNCTIONS ? sonde_vector_push(&a->out->functions, sum)
-                 : level == LINES   ? sonde_vector_push(&a->out->lines, sum)
-                                    : sonde_vector_push(&a->out->instructions, sum);
+        rc = rc ? rc : keep_sum(a->out, level, sum);
     }
     return rc ? SONDE_ENOMEM : 0;
 }
@@ -325,7 +354,7 @@ int sonde_stalls_compute(const struct sonde_measurement *m, const struct sonde_p
     int rc = 0;
     for (uint32_t i = 0; i < m->process_count && !rc; i++)
         rc = add_process(&a, i);
-    for (enum level level = FUNCTIONS; level <= INSTRUCTIONS && !rc; level++)
+    for (enum level level = ALL; level <= INSTRUCTIONS && !rc; level++)
         rc = add_level(&a, level);
     sort_sums(out->functions.items, out->functions.count);
     sort_sums(out->lines.items, out->lines.count);

@@ -36,6 +36,7 @@ struct sonde_stalls {
     SONDE_VECTOR(struct sonde_stall_sum) functions, lines, instructions; /* most samples first */
     SONDE_VECTOR(struct sonde_stall_reason) reasons; /* of these, one after the other */
     SONDE_VECTOR(struct sonde_stall_context) contexts; /* most samples first */
+    struct sonde_stall_sum all; /* of all code: its samples and reasons alone */
     uint64_t samples, elsewhere, dropped, lost; /* samples: of instructions; enum sonde_stall_kind has the others */
     uint32_t cycles;           /* between two samples of a multiprocessor: the most that any process asked for */
     struct sonde_intern names; /* private */

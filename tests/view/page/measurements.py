@@ -111,6 +111,13 @@ def comm(options):
     p.looked_at(halo, 3)
     p.looked_at(halo, 1, 18)
     p.migration(p.object(7, call(here("shared", 11), "cuMemAllocManaged"), 4096, p.start_ns), 0, gpus[0], 321, faults=True)
+    for offset, line, waits in ((0x10, 4, {"selected": 200, "wait": 300}), (0x80, 6, {"selected": 400, "lg_throttle": 900}),
+                                (0x120, 6, {"selected": 500, "long_scoreboard": 7000, "wait": 50}), (0x200, 8, {"drain": 650})):
+        for reason, samples in waits.items():
+            for gpu in gpus[:2]:
+                p.stall(gpu, "void halo(float*, float const*, double const*, int)", reason, samples // gpu, samples // (2 * gpu), file=source, line=line, offset=offset)
+    p.stall(gpus[0], "_Z5plainv", "not_selected", 77)
+    p.stall(gpus[0], "", "", 12, kind=3)
     world = p.lane(2, device=gpus[0], name="NCCL world 0xabc rank 0 of 2")
     p.enqueue(thread, world, "cuLaunchKernelEx", main, "collective", at, at + 10, at + 30500, at + 90500, name="Broadcast float32", size=5 << 20,
               work=p.work(collective=(p.string("RING"), p.string("SIMPLE"), 16, 0, 2, 2)))

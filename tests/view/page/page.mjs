@@ -717,6 +717,30 @@ class Tour {
     check("comm: a device's queues are pinned on the time line", /^#\/timeline\?.*pin=/.test(new URL(this.page.url()).hash) && (await this.page.locator(".tl-pinned .tl-row").count()) > 0, this.page.url());
   }
 
+  /** The page Stalls against `sonde report`: functions, and of the first its lines, instructions, source and reasons. */
+  async stalls() {
+    const { functions, lines, instructions, samples } = this.report("stalls"), main = this.page.locator("main");
+    await this.show("stalls");
+    check("stalls: all samples", (await main.innerText()).includes(`${samples.toLocaleString("en-US")} samples`), samples);
+    const counts = (rows) => rows.map((row) => row.samples).sort().join();
+    check("stalls: functions, as sonde report has them", functions.length > 2 && (await this.commColumn(main, "Functions", 1)).join() === counts(functions), counts(functions));
+    await main.locator('table[aria-label="Functions"] button.link').first().click();
+    await this.watch.settled();
+    const panel = main.locator(".stalls-panel"), [first] = functions, own = (row) => row.function === first.function && row.device === first.device;
+    check("stalls: the function with most samples is first", plain(await panel.locator("h2").innerText()).startsWith(plain(first.function)), await panel.innerText());
+    for (const [table, at, rows] of [["Lines", 1, lines], ["Instructions", 3, instructions]])
+      check(`stalls: its ${table.toLowerCase()}`, (await this.commColumn(panel, table, at)).join() === counts(rows.filter(own)), counts(rows.filter(own)));
+    const said = plain(await panel.locator(".stalls-reasons").innerText()), waits = first.reasons.filter((row) => row.samples >= first.samples / 200);
+    check("stalls: what it waits for", waits.length > 1 && waits.every((row) => said.includes(row.reason) && said.includes(`${((100 * row.samples) / first.samples).toFixed(1)}%`)), said);
+    const marked = await panel.locator(".source-mark i").count(), shown = (await panel.locator(".source-line.this").count()) === 1;
+    check("stalls: a bar beside each line that has samples, or why there is no source", shown ? marked === lines.filter(own).length : /source/.test(await panel.locator(".quiet").allInnerTexts()), `${marked}`);
+    check("stalls: it is in the address", new URL(this.page.url()).hash.includes("function="), this.page.url());
+    await panel.locator('table[aria-label="Launched from"] button.link').first().click();
+    await this.watch.settled();
+    check("stalls: a context opens the profile", new URL(this.page.url()).hash.startsWith("#/profile?"), this.page.url());
+    this.nothingWrong("stalls, by numbers");
+  }
+
   /** Each figure of each rank, each pair and each wait, as `sonde report` has them. */
   async ranks() {
     const job = this.report("ranks"), messages = this.report("messages"), main = this.page.locator("main");
@@ -906,11 +930,13 @@ async function opened(browser, axe, name, measurement, before, use) {
   }
 }
 
-/** The page Communication, of what it is made for. */
+/** The pages Communication and Stalls, of what they are made for. */
 async function communication(browser, axe, name, measurement) {
   await opened(browser, axe, name, measurement, null, async (it) => {
     await it.visit("comm", true);
     await it.comm();
+    await it.visit("stalls", true);
+    await it.stalls();
     await it.ring();
   });
 }

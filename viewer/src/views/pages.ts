@@ -7,6 +7,7 @@ import { MemoryPage } from "./memory/memory.jsx";
 import { ProfilePage } from "./profile/profile.jsx";
 import { RanksPage } from "./ranks/ranks.jsx";
 import { ReportPage } from "./report.jsx";
+import { StallsPage } from "./stalls/stalls.jsx";
 import { SummaryPage } from "./summary/summary.jsx";
 import { TIMELINE_KEYS } from "./timeline/legend.jsx";
 import { TimelinePage } from "./timeline/page.jsx";
@@ -35,4 +36,5 @@ export const PAGES: Page[] = [
   { name: "tables", title: "Tables", key: "8", component: ReportPage, ranges: true },
   { name: "compare", title: "Compare", key: "9", component: ComparePage },
   { name: "ranks", title: "Ranks", key: "0", component: RanksPage },
+  { name: "stalls", title: "Stalls", key: "x", component: StallsPage },
 ];

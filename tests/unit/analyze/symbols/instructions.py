@@ -48,12 +48,14 @@ def measure(path, truth):
         p = live.Process(f"host-{pid}-1", pid)
         p.main = p.thread(pid)
         queue = p.queue(p.device("Device"))
+        p.device("Other")
         at = p.start_ns + 10**6
         p.enqueue(p.main, queue, "cuLaunchKernel", 0, "kernel", at, at + 10, at + 400, at + 900, name="plain")
         for number, (function, offset) in enumerate(sorted(truth)):
             if number % 2 == pid % 2 or offset < 64: # each samples another half
                 for reason in ("wait", "selected"):
-                    p.stall(1, function, reason, 10 + number, offset=offset)
+                    for device in (1, 2):
+                        p.stall(device, function, reason, 10 + number, offset=offset)
         p.stall(1, "plain", "wait", 5, offset=1 << 20)   # beyond its end
         p.stall(1, "absent", "wait", 5, offset=0)
         p.stall(1, "", "", 5, kind=1)
