@@ -482,8 +482,8 @@ struct sonde_stall {
     uint32_t cycles;            /* between two samples of a multiprocessor */
     uint64_t code, offset;      /* which piece of code, and bytes from the function's beginning */
 };
-/* So many more, of which in so many cycles the scheduler issued nothing. Any thread. */
-void sonde_stalled(const struct sonde_stall *where, uint64_t samples, uint64_t idle);
+/* So many more, of which in so many cycles the scheduler issued nothing. False: no room for them. Any thread. */
+bool sonde_stalled(const struct sonde_stall *where, uint64_t samples, uint64_t idle);
 
 /* One clock pair of `device`: at host time host_ns its clock read device_ns;
  * the pair is exact within +- bound_ns. */

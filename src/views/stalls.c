@@ -158,6 +158,14 @@ static void sample_cells(struct sonde_view_table *t, const struct showing *w, co
     sonde_cell_text(t, w->q->m->processes[sum->process].name);
 }
 
+static void add_function(struct sonde_text *out, const struct sonde_stall_sum *sum)
+{
+    if (*sum->function)
+        sonde_name_function(out, sum->function);
+    else
+        sonde_text_add(out, "unknown");
+}
+
 static void add_place(struct sonde_text *out, const struct sonde_stall_sum *sum)
 {
     const char *slash = strrchr(sum->file, '/');
@@ -189,7 +197,7 @@ static void line_row(struct sonde_view_table *t, const struct showing *w, const 
     struct sonde_text title = {0};
     add_place(&title, sum);
     sonde_text_add(&title, title.length ? " in " : "no lines of ");
-    sonde_name_function(&title, sum->function);
+    add_function(&title, sum);
     add_device(&title, w, sum);
     sonde_cell_take(t, &title);
     sonde_cell_text(t, sum->function);
@@ -202,8 +210,8 @@ static void line_row(struct sonde_view_table *t, const struct showing *w, const 
 static void instruction_row(struct sonde_view_table *t, const struct showing *w, const struct sonde_stall_sum *sum)
 {
     struct sonde_text title = {0};
-    sonde_name_function(&title, sum->function);
-    sonde_text_format(&title, " + 0x%llx ", (unsigned long long)sum->offset);
+    add_function(&title, sum);
+    sonde_text_format(&title, " + 0x%llx%s", (unsigned long long)sum->offset, *sum->file ? " " : "");
     add_place(&title, sum);
     add_device(&title, w, sum);
     sonde_cell_take(t, &title);
@@ -278,6 +286,34 @@ static void say_samples(struct sonde_view_data *out, const struct sonde_stalls *
     sonde_text_fini(&text);
 }
 
+/* What the recording says of its samples, or why it has none. */
+static bool say_notes(struct sonde_view_data *out, const struct sonde_query *q)
+{
+    enum { MOST = 3 };
+    const char *said[MOST] = {0};
+    size_t count = 0;
+    for (uint32_t i = 0; i < q->m->process_count; i++)
+        for (uint32_t k = 0; k < q->m->processes[i].note_count && count < MOST; k++) {
+            const char *text = q->m->processes[i].notes[k].text;
+            bool known = strncmp(text, "pc: ", 4) != 0;
+            for (size_t j = 0; j < count && !known; j++)
+                known = strncmp(said[j], text, sizeof q->m->processes[i].notes[k].text) == 0;
+            if (known)
+                continue;
+            said[count++] = text;
+            sonde_view_say(out, true, "%.*s", (int)(sizeof q->m->processes[i].notes[k].text - 4), text + 4);
+        }
+    return count > 0;
+}
+
+static void say_none(struct sonde_view_data *out, const struct sonde_query *q, const struct sonde_stalls *s)
+{
+    if (s->cycles)
+        sonde_view_say(out, false, "there are no samples of kernels' code");
+    if (!say_notes(out, q) && !s->cycles)
+        sonde_view_say(out, false, "kernels were not sampled: sonde record --pc does that, on NVIDIA devices");
+}
+
 static void fill(const struct sonde_query *q, const struct sonde_stalls *s, struct sonde_view_data *out)
 {
     const struct showing w = {.q = q, .s = s, .several = of_several(s)};
@@ -304,8 +340,8 @@ static void fill(const struct sonde_query *q, const struct sonde_stalls *s, stru
     for (size_t i = 0; i < context_count; i++)
         context_row(of_contexts, &w, &s->contexts.items[i]);
     of_contexts->left_out = s->contexts.count - context_count;
-    if (!s->samples && !s->elsewhere) {
-        sonde_view_say(out, false, "kernels were not sampled: sonde record --pc does that, on NVIDIA devices");
+    if (!s->samples) {
+        say_none(out, q, s);
         return;
     }
     sonde_view_show(out, of_functions, false);
@@ -314,6 +350,7 @@ static void fill(const struct sonde_query *q, const struct sonde_stalls *s, stru
     sonde_view_show(out, of_contexts, true);
     say_samples(out, s);
     say_meanings(out, s);
+    say_notes(out, q);
 }
 
 static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
@@ -333,7 +370,7 @@ const struct sonde_view sonde_view_stalls = {
                    "instruction and calling context.",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&stalls, NULL},
-    .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
+    .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON | SONDE_CAVEAT_PAUSES,
     .needs_operations = true,
     .make = make,
 };

@@ -35,10 +35,10 @@ static struct sonde_row_stall *row_of(const struct sonde_stall *s)
     return row;
 }
 
-void sonde_stalled(const struct sonde_stall *where, uint64_t samples, uint64_t idle)
+bool sonde_stalled(const struct sonde_stall *where, uint64_t samples, uint64_t idle)
 {
     if (!sonde__agent_here())
-        return;
+        return false;
     sonde__lock(&sonde__agent.table_lock);
     struct sonde_row_stall *row = row_of(where);
     if (row) {
@@ -47,5 +47,6 @@ void sonde_stalled(const struct sonde_stall *where, uint64_t samples, uint64_t i
     }
     sonde__unlock(&sonde__agent.table_lock);
     if (!row)
-        sonde_note("pc: no room in --memory for samples of all instructions");
+        sonde_note("pc: no room in --memory for samples of all instructions: those are counted as lost");
+    return row != NULL;
 }

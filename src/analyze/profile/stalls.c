@@ -114,7 +114,7 @@ static int add_row(struct adding *a, uint32_t process, const struct sonde_row_st
 /* Function << 32 | offset, as they are in a row; 0: none that has a text. */
 static uint64_t instruction_of(const struct sonde_row_stall *row)
 {
-    return row->offset <= UINT32_MAX ? (uint64_t)row->function << 32 | row->offset : 0;
+    return row->function && row->offset <= UINT32_MAX ? (uint64_t)row->function << 32 | row->offset : 0;
 }
 
 static int add_process(struct adding *a, uint32_t process)
@@ -126,7 +126,7 @@ static int add_process(struct adding *a, uint32_t process)
     struct sonde_map texts = {0};
     int rc = 0;
     for (uint32_t i = 0; i < p->tables[SONDE_TABLE_INSTRUCTION].count && !rc; i++)
-        if (instructions[i].stall && instructions[i].stall < count)
+        if (instructions[i].stall && instructions[i].stall < count && instruction_of(&rows[instructions[i].stall]))
             rc = sonde_map_put(&texts, instruction_of(&rows[instructions[i].stall]), instructions[i].text);
     for (uint32_t i = 1; i < count && !rc; i++) {
         uint64_t text = 0;
@@ -299,29 +299,34 @@ static const struct sonde_group *kernel_named(const struct sonde_profile *profil
 }
 
 /* In all processes and on all devices together, since contexts are. */
-static uint64_t samples_of(const struct sonde_stalls *s, size_t first)
+struct of_name {
+    const char *function;
+    uint64_t samples;
+};
+typedef SONDE_VECTOR(struct of_name) names;
+
+static int add_names(const struct sonde_stalls *s, names *out)
 {
-    uint64_t samples = 0;
-    for (size_t i = first; i < s->functions.count; i++)
-        if (s->functions.items[i].function == s->functions.items[first].function)
-            samples += s->functions.items[i].samples;
-    return samples;
+    struct sonde_map seen = {0}; /* names are interned: one place each */
+    int rc = 0;
+    for (size_t i = 0; i < s->functions.count && !rc; i++) {
+        const struct sonde_stall_sum *sum = &s->functions.items[i];
+        uint64_t at;
+        if (sonde_map_get(&seen, (uintptr_t)sum->function, &at)) {
+            out->items[at].samples += sum->samples;
+            continue;
+        }
+        rc = sonde_map_put(&seen, (uintptr_t)sum->function, out->count);
+        rc = rc ? rc : sonde_vector_push(out, (struct of_name){sum->function, sum->samples});
+    }
+    sonde_map_fini(&seen);
+    return rc ? SONDE_ENOMEM : 0;
 }
 
-static bool came_before(const struct sonde_stalls *s, size_t at)
-{
-    for (size_t i = 0; i < at; i++)
-        if (s->functions.items[i].function == s->functions.items[at].function)
-            return true;
-    return false;
-}
-
-static int add_contexts_of(const struct sonde_profile *profile, struct sonde_stalls *out, size_t function)
+static int add_contexts_of(const struct sonde_profile *profile, struct sonde_stalls *out, const struct of_name *of)
 {
     enum { DEPTH = 8 };
-    const char *name = out->functions.items[function].function;
-    const struct sonde_group *group = kernel_named(profile, name);
-    const uint64_t samples = samples_of(out, function);
+    const struct sonde_group *group = kernel_named(profile, of->function);
     struct sonde_caller *callers = NULL;
     uint64_t ns = 0;
     const long count = group ? sonde_profile_group_callers(profile, group, DEPTH, &callers) : 0;
@@ -330,11 +335,11 @@ static int add_contexts_of(const struct sonde_profile *profile, struct sonde_sta
         ns += callers[i].metrics.device_ns;
     for (long i = 0; i < count && ns && !rc; i++) {
         const struct sonde_metrics *m = &callers[i].metrics;
-        rc = sonde_vector_push(&out->contexts, (struct sonde_stall_context){.function = name,
+        rc = sonde_vector_push(&out->contexts, (struct sonde_stall_context){.function = of->function,
                                                                             .leaf = callers[i].leaf,
                                                                             .operations = m->operations,
                                                                             .device_ns = m->device_ns,
-                                                                            .samples = (double)samples * (double)m->device_ns / (double)ns,
+                                                                            .samples = (double)of->samples * (double)m->device_ns / (double)ns,
                                                                             .exact = count == 1});
     }
     free(callers);
@@ -351,6 +356,7 @@ static int most_context(const void *x, const void *y)
 int sonde_stalls_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_stalls *out)
 {
     struct adding a = {.m = m, .out = out};
+    names functions = {0};
     int rc = 0;
     for (uint32_t i = 0; i < m->process_count && !rc; i++)
         rc = add_process(&a, i);
@@ -359,8 +365,10 @@ int sonde_stalls_compute(const struct sonde_measurement *m, const struct sonde_p
     sort_sums(out->functions.items, out->functions.count);
     sort_sums(out->lines.items, out->lines.count);
     sort_sums(out->instructions.items, out->instructions.count);
-    for (size_t i = 0; i < out->functions.count && !rc; i++)
-        rc = came_before(out, i) ? 0 : add_contexts_of(profile, out, i);
+    rc = rc ? rc : add_names(out, &functions);
+    for (size_t i = 0; i < functions.count && !rc; i++)
+        rc = add_contexts_of(profile, out, &functions.items[i]);
+    sonde_vector_fini(&functions);
     if (out->contexts.count)
         qsort(out->contexts.items, out->contexts.count, sizeof *out->contexts.items, most_context);
     sonde_vector_fini(&a.rows);

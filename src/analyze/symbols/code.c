@@ -170,6 +170,20 @@ static int collect_names(struct trim *t, const struct sonde_process *p, bool *co
     return rc;
 }
 
+/* What was sampled ran, too, whatever operations are called. */
+static int collect_sampled(struct trim *t, const struct sonde_process *p)
+{
+    const struct sonde_row_stall *rows = p->tables[SONDE_TABLE_STALL].rows;
+    uint32_t last = 0; /* rows of one function mostly follow each other */
+    int rc = 0;
+    for (uint32_t i = 1; i < p->tables[SONDE_TABLE_STALL].count && !rc; i++) {
+        if (rows[i].function && rows[i].function != last)
+            rc = sonde_vector_push(&t->ran, sonde_process_string(p, rows[i].function));
+        last = rows[i].function;
+    }
+    return rc;
+}
+
 /* Is every kernel that ran in the measurement, with its name? */
 static int collect(struct trim *t, const struct sonde_measurement *m, bool *complete)
 {
@@ -179,7 +193,7 @@ static int collect(struct trim *t, const struct sonde_measurement *m, bool *comp
     *complete = !totals.dropped_operations && !totals.in_flight && !totals.killed && !totals.damaged_chunks &&
                 !l->unmatched && !l->unplaced && !l->silent_launches && !l->contexts_folded;
     for (uint32_t i = 0; i < m->process_count && !rc; i++)
-        rc = collect_names(t, &m->processes[i], complete);
+        rc = collect_names(t, &m->processes[i], complete) || collect_sampled(t, &m->processes[i]) ? SONDE_ENOMEM : 0;
     if (t->ran.count)
         qsort(t->ran.items, t->ran.count, sizeof *t->ran.items, by_text);
     sonde_totals_fini(&totals);

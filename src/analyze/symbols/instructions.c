@@ -6,6 +6,7 @@
 #include "instructions.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,11 +19,14 @@
 #include "symbols.h"
 
 enum { TEXT_MAX = 256 };
+#define NOTE_BEGIN "pc: what "
 
 struct functions {
     struct sonde_intern names; /* that were sampled */
     struct sonde_intern texts;
     struct sonde_map found;    /* function << 32 | offset -> text, 0: several */
+    const char *program;       /* nvdisasm; NULL: there is none */
+    unsigned failed;           /* pieces of code that it could not read */
 };
 
 static bool has_samples(const struct sonde_process *p)
@@ -88,12 +92,13 @@ static int read_text(void *user, FILE *text)
     struct functions *f = user;
     char *line = NULL, *name = NULL;
     size_t room = 0;
+    uint32_t function = 0;
     int rc = 0;
     while (!rc && getline(&line, &room, text) > 0) {
         if (sonde__disassembly_section(line, &name))
-            continue;
-        const uint32_t function = name ? number_of(f, name) : 0;
-        rc = function ? take_line(f, function, line) : 0;
+            function = name ? number_of(f, name) : 0;
+        else
+            rc = function ? take_line(f, function, line) : 0;
     }
     free(name);
     free(line);
@@ -141,6 +146,31 @@ static int append(const struct functions *f, const struct sonde_process *p, stru
     return rc;
 }
 
+/* Why instructions have no text. */
+static int append_note(const struct functions *f, const struct sonde_process *p, struct sonde_diag *diag)
+{
+    struct sonde_row_note note = {.at_ns = p->header.stop_ns};
+    if (!f->program)
+        snprintf(note.text, sizeof note.text, NOTE_BEGIN "instructions are is not known, for nvdisasm was not found: " SONDE_NVDISASM_GET);
+    else
+        snprintf(note.text, sizeof note.text, NOTE_BEGIN "some instructions are is not known: %.160s could not read their code", f->program);
+    return sonde_process_append(p->path, SONDE_TABLE_NOTE, p->note_count, &note, 1, diag);
+}
+
+static bool has_note(const struct sonde_process *p)
+{
+    for (uint32_t i = 0; i < p->note_count; i++)
+        if (strncmp(p->notes[i].text, NOTE_BEGIN, sizeof NOTE_BEGIN - 1) == 0)
+            return true;
+    return false;
+}
+
+static int finish(const struct functions *f, const struct sonde_process *p, struct sonde_diag *diag)
+{
+    const int rc = f->texts.count ? append(f, p, diag) : 0;
+    return rc || (f->program && !f->failed) || has_note(p) ? rc : append_note(f, p, diag);
+}
+
 int sonde_instructions_resolve(const char *dir, struct sonde_diag *diag)
 {
     struct sonde_measurement *m = NULL;
@@ -149,14 +179,16 @@ int sonde_instructions_resolve(const char *dir, struct sonde_diag *diag)
     int rc = sonde_measurement_open(dir, &m, diag);
     for (uint32_t i = 0; !rc && i < m->process_count; i++)
         rc = has_samples(&m->processes[i]) ? want(&f, &m->processes[i]) : 0;
-    if (!rc && f.names.count && sonde_nvdisasm_find(program, sizeof program)) {
+    f.program = f.names.count && sonde_nvdisasm_find(program, sizeof program) ? program : NULL;
+    if (!rc && f.program) {
         struct sonde__disassembly d = {.program = program, .wants = wants, .read = read_text, .user = &f};
         rc = sonde__disassemble(&d, dir);
+        f.failed = d.failed;
     }
     if (rc && m)
         sonde_diag_set(diag, rc, dir, "cannot find the instructions of");
-    for (uint32_t i = 0; !rc && m && f.texts.count && i < m->process_count; i++)
-        rc = has_samples(&m->processes[i]) ? append(&f, &m->processes[i], diag) : 0;
+    for (uint32_t i = 0; !rc && m && f.names.count && i < m->process_count; i++)
+        rc = has_samples(&m->processes[i]) ? finish(&f, &m->processes[i], diag) : 0;
     sonde_measurement_close(m);
     sonde_map_fini(&f.found);
     sonde_intern_fini(&f.names);

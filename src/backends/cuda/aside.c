@@ -46,7 +46,7 @@ static void start(struct sonde_cuda_aside *a)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     atomic_store(&a->started, !a->cannot);
     if (a->cannot)
-        sonde_note("%s: the program can have no more threads, so nothing is sampled", a->name);
+        sonde_note("%s: the program can have no more threads, so nothing is sampled", a->what);
 }
 
 void sonde__cuda_aside_start(struct sonde_cuda_aside *a)
@@ -60,6 +60,7 @@ void sonde__cuda_aside_start(struct sonde_cuda_aside *a)
 void sonde__cuda_aside_again(struct sonde_cuda_aside *a)
 {
     atomic_store(&a->closes, false);
+    a->told_last = false;
 }
 
 bool sonde__cuda_aside_closes(struct sonde_cuda_aside *a)
@@ -85,22 +86,27 @@ void sonde__cuda_aside_turn(struct sonde_cuda_aside *a, uint64_t every_ns)
         tell(a);
 }
 
+/* Until it is idle. */
+static void wait(struct sonde_cuda_aside *a, uint64_t until_ns, void (*meanwhile)(void))
+{
+    while (is_busy(a) && sonde_now_ns() < until_ns) {
+        if (meanwhile)
+            meanwhile();
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    }
+}
+
 void sonde__cuda_aside_last(struct sonde_cuda_aside *a, uint64_t patience_ns, void (*meanwhile)(void))
 {
     const uint64_t until_ns = sonde_now_ns() + patience_ns;
     if (!atomic_load(&a->started))
         return;
-    const bool first = !atomic_exchange(&a->closes, true);
-    for (int rest = first ? 2 : 1; rest > 0; rest--) { /* what is under way, and then the end */
-        while (is_busy(a) && sonde_now_ns() < until_ns) {
-            if (meanwhile)
-                meanwhile();
-            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-        }
-        if (is_busy(a))
-            break;
-        if (rest == 2)
-            tell(a);
+    atomic_store(&a->closes, true);
+    wait(a, until_ns, meanwhile); /* what is under way */
+    if (!is_busy(a) && !a->told_last) {
+        a->told_last = true;
+        tell(a);
+        wait(a, until_ns, meanwhile);
     }
     if (meanwhile)
         meanwhile();

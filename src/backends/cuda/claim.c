@@ -3,14 +3,19 @@
  */
 #include "claim.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { TRIES = 100 }; /* to lock the file, a millisecond apart: who has it has it for that long */
 
 const char *sonde__claim_folder = "/dev/shm";
 
@@ -36,24 +41,50 @@ static unsigned long long began(int pid)
     return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
-/* The device's file, locked; -1: there can be none. In a folder for all O_CREAT is refused for another user's file (proc(5), protected_regular). */
+static int open_at(const char *path, int more)
+{
+    return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | more, 0666);
+}
+
+static bool lock(int fd)
+{
+    for (int i = 0; i < TRIES; i++) {
+        if (syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) == 0)
+            return true;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return false;
+}
+
+/* The device's file, locked; -1: there can be none, or somebody keeps it. In a folder for all O_CREAT is refused for another user's
+ * file (proc(5), protected_regular). */
 static int open_locked(uint32_t domain, uint32_t bus, uint32_t device)
 {
     char path[256];
+    struct stat file;
     snprintf(path, sizeof path, "%s/sonde-samples-%04x-%02x-%02x", sonde__claim_folder, domain, bus, device);
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open_at(path, 0);
     if (fd < 0) {
-        fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        fd = open_at(path, O_CREAT | O_EXCL);
         if (fd >= 0)
             fchmod(fd, 0666); /* any user's process may be the next */
         else
-            fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW); /* made just now */
+            fd = open_at(path, 0); /* made just now */
     }
-    if (fd >= 0 && syscall(SYS_flock, fd, LOCK_EX) != 0) {
+    if (fd >= 0 && (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || !lock(fd))) {
         syscall(SYS_close, fd);
         fd = -1;
     }
     return fd;
+}
+
+/* A child that was forked meanwhile has the descriptor, too, and would keep the lock. */
+static void close_locked(int fd)
+{
+    syscall(SYS_flock, fd, LOCK_UN);
+    syscall(SYS_close, fd);
 }
 
 /* Who has it, and still runs; 0 nobody. */
@@ -64,7 +95,9 @@ static int owner_of(int fd)
     unsigned long long start = 0;
     if (!get(fd, text, sizeof text) || sscanf(text, "%d %llu", &pid, &start) != 2 || pid <= 0)
         return 0;
-    return began(pid) == start ? pid : 0;
+    const unsigned long long now = began(pid);
+    const bool hidden = !now && (kill(pid, 0) == 0 || errno == EPERM); /* /proc does not show it (hidepid) */
+    return now == start || hidden ? pid : 0;
 }
 
 bool sonde__claim(uint32_t domain, uint32_t bus, uint32_t device, int *by)
@@ -80,7 +113,7 @@ bool sonde__claim(uint32_t domain, uint32_t bus, uint32_t device, int *by)
         syscall(SYS_ftruncate, fd, 0);
         syscall(SYS_pwrite64, fd, text, (size_t)length, 0); /* where there is no room nobody learns of it */
     }
-    syscall(SYS_close, fd);
+    close_locked(fd);
     return free;
 }
 
@@ -91,5 +124,5 @@ void sonde__claim_release(uint32_t domain, uint32_t bus, uint32_t device)
         return;
     if (owner_of(fd) == (int)getpid())
         syscall(SYS_ftruncate, fd, 0); /* else it ends with the process */
-    syscall(SYS_close, fd);
+    close_locked(fd);
 }

@@ -162,6 +162,12 @@ static void look_at_error(CUresult error)
         atomic_store_explicit(&broken, true, memory_order_relaxed);
 }
 
+/* Code, at any time until now: names of kernels may be wrong (names.c). */
+static bool was_unloaded(void)
+{
+    return __builtin_expect(atomic_load_explicit(&sonde__cuda_unloadings, memory_order_relaxed) != 0, 0);
+}
+
 /* ---- what a call made ---------------------------------------------------------------- */
 
 __attribute__((hot)) static struct made *add_work(uint64_t key, enum sonde_op_kind kind, unsigned flags)
@@ -258,13 +264,6 @@ static void add_copy(const struct follow *f, const CUpti_CallbackData *cd, CUpti
         sonde_call_uses(&here.call, &c.objects[0], 1);
 }
 
-static void name_launch(uint64_t key, const CUpti_CallbackData *cd, CUpti_CallbackId id)
-{
-    const struct sonde_cuda_launch l = sonde__cuda_launch(id, (void *)(uintptr_t)cd->functionParams);
-    if (l.function)
-        sonde__cuda_launched(key, *l.function);
-}
-
 /* The runtime's calls and the driver's share no parameters: `f` is a driver call's. */
 __attribute__((hot)) static void after_success(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id)
 {
@@ -273,12 +272,12 @@ __attribute__((hot)) static void after_success(const struct follow *f, const CUp
         sonde__cuda_context_used(cd->context, cd->contextUid);
     if (f->what == SONDE_CUDA_LAUNCH) { /* most often, and without the table of a switch, which is cold */
         add_work(key, SONDE_OP_KERNEL, 0);
-        if (__builtin_expect(atomic_load_explicit(&sonde__cuda_unloadings, memory_order_relaxed) != 0, 0))
-            name_launch(key, cd, id);
         return;
     }
     switch (f->what) {
     case SONDE_CUDA_LAUNCH_MANY:
+        if (was_unloaded())
+            sonde_note("code was unloaded: kernels that were launched on several devices at once may have names of what was unloaded");
         add_work(key, SONDE_OP_KERNEL, SONDE_SUBMIT_MANY);
         break;
     case SONDE_CUDA_COPY:
@@ -406,6 +405,21 @@ static void end_around(const CUpti_CallbackData *cd)
         return;
     sonde__cuda_values_after(here.around, cd->functionReturnValue && *(const CUresult *)cd->functionReturnValue == CUDA_SUCCESS);
     here.around = NULL;
+}
+
+/* After code was unloaded: its name goes before the record can come, and is taken back where none will. */
+static void name_launch(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
+{
+    if (follow(domain, id)->what != SONDE_CUDA_LAUNCH || sonde__sanitizer_on || atomic_load_explicit(&outermost_names, memory_order_relaxed))
+        return;
+    const uint64_t key = sonde__cuda_extend(cd->correlationId);
+    if (cd->callbackSite == CUPTI_API_ENTER) {
+        const struct sonde_cuda_launch l = sonde__cuda_launch(id, (void *)(uintptr_t)cd->functionParams);
+        if (here.begun && l.function)
+            sonde__cuda_launched(key, *l.function);
+    } else if (here.captured || !cd->functionReturnValue || *(const CUresult *)cd->functionReturnValue != CUDA_SUCCESS) {
+        sonde__cuda_launch_name(key);
+    }
 }
 
 /* With --counters: around the driver's own call. */
@@ -552,6 +566,8 @@ __attribute__((hot)) void CUPTIAPI sonde__cuda_callback(void *user, CUpti_Callba
     const CUpti_CallbackData *cd = data;
     if (cd->callbackSite == CUPTI_API_ENTER) {
         enter(domain, id, cd);
+        if (was_unloaded())
+            name_launch(domain, id, cd);
         if (__builtin_expect(sonde__cuda_twins.on, 0))
             begin_around(domain, id, cd);
         if (__builtin_expect(sonde__cuda_counting, 0))
@@ -560,6 +576,8 @@ __attribute__((hot)) void CUPTIAPI sonde__cuda_callback(void *user, CUpti_Callba
         if (__builtin_expect(sonde__cuda_counting, 0))
             end_counting(domain, id, cd);
         end_around(cd);
+        if (was_unloaded())
+            name_launch(domain, id, cd);
         leave(domain, id, cd);
     }
 }

@@ -2,8 +2,8 @@
  *
  * CUPTI's records name a kernel by its handle, and CUPTI knows the name of each handle for ever; the driver gives handles again, so that what is loaded
  * after something was unloaded may run under a name that is gone (CUDA 13.0: of 200 kernels that were loaded, launched and unloaded one after the
- * other all had the first one's). From the first unloading on the driver is asked at launches, once for each handle, and what it
- * says replaces what the launch's record says.
+ * other all had the first one's). From the first unloading on the driver is asked at launches, once for each handle after each
+ * unloading, and what it says replaces what the launch's record says.
  */
 #include "sonde_cuda.h"
 
@@ -30,7 +30,9 @@ static const char *ask(CUfunction f)
     }
     if (d->cuKernelGetLibrary && d->cuKernelGetName && d->cuKernelGetLibrary(&library, (CUkernel)f) == CUDA_SUCCESS)
         return d->cuKernelGetName(&name, (CUkernel)f) == CUDA_SUCCESS ? name : NULL;
-    return d->cuFuncGetName(&name, f) == CUDA_SUCCESS ? name : NULL;
+    if (d->cuFuncGetName(&name, f) == CUDA_SUCCESS)
+        return name;
+    return d->cuKernelGetName && d->cuKernelGetName(&name, (CUkernel)f) == CUDA_SUCCESS ? name : NULL; /* CUDA 12.3 has no other way to tell */
 }
 
 uint32_t sonde__cuda_name_now(CUfunction f)
@@ -50,8 +52,8 @@ uint32_t sonde__cuda_name_now(CUfunction f)
 void sonde__cuda_launched(uint64_t key, CUfunction f)
 {
     const uint32_t name = sonde__cuda_name_now(f);
-    if (name)
-        sonde__shared_map_put(&launches, key, name);
+    if (name && !sonde__shared_map_put(&launches, key, name))
+        sonde_note("code was unloaded: no memory for the names of all launches since then, and some may be of what was unloaded");
 }
 
 uint32_t sonde__cuda_launch_name(uint64_t key)

@@ -69,7 +69,7 @@ static struct {
 } s;
 
 static void work(bool last);
-static struct sonde_cuda_aside aside = {.name = "sonde-series", .work = work};
+static struct sonde_cuda_aside aside = {.name = "sonde-series", .what = "counters", .work = work};
 
 const char *sonde__cuda_series_begin(const char *list, uint64_t interval_ns, char *room, size_t size)
 {

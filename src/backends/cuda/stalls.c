@@ -16,6 +16,7 @@
 #include "sonde_cuda.h"
 
 #include <elf.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,8 @@
 #define BUFFER_BYTES ((size_t)64 << 20) /* the device's: a second and more at the shortest default interval */
 #define CODE_MAX     ((size_t)256 << 20) /* kept for their lines */
 #define TURN_NS      100000000         /* between two looks: as often as CUPTI's threads read the device */
-#define GONE_MS      1000              /* a context goes: for as long the thread may still be busy with it */
+#define GONE_MS      3000              /* a context goes: for as long the thread may still be busy with it */
+#define DYING_NS     300000000u        /* at the end, whatever it is: a look at the device takes that long at worst */
 
 struct pcs { /* room for what CUPTI tells, in pages */
     CUpti_PCSamplingData data;
@@ -53,9 +55,13 @@ struct pcs { /* room for what CUPTI tells, in pages */
     CUpti_PCSamplingStallReason reasons[PCS * REASONS_MAX];
 };
 
+enum { GOES = 1,
+       GONE = 2 }; /* the context is being destroyed, who does that waits for the place; does not wait any more */
+
 struct place { /* a context of CUDA's */
     struct sonde_lock lock;      /* of what follows, but `used` */
     bool used;                   /* under the lock over all */
+    _Atomic int gone;            /* GOES, GONE */
     bool on, full;
     CUcontext context;
     uint32_t uid, ordinal;       /* ordinal, of its device: under the lock over all */
@@ -94,7 +100,7 @@ static struct {
 } s;
 
 static void work(bool last);
-static struct sonde_cuda_aside aside = {.name = "sonde-stalls", .work = work};
+static struct sonde_cuda_aside aside = {.name = "sonde-stalls", .what = "pc", .work = work};
 
 const char *sonde__cuda_stalls_begin(uint64_t cycles, char *room, size_t size)
 {
@@ -236,22 +242,31 @@ static void keep_pc(struct place *p, struct sonde_stall *where, const CUpti_PCSa
         where->reason = index < REASONS_MAX ? p->reason[index] : 0;
         if (!where->reason || !count)
             continue;
-        sonde_stalled(where, p->idle[index] ? 0 : count, p->idle[index] ? count : 0);
-        p->known += p->idle[index] ? 0 : count;
+        const bool kept = sonde_stalled(where, p->idle[index] ? 0 : count, p->idle[index] ? count : 0);
+        p->known += kept && !p->idle[index] ? count : 0;
     }
 }
 
 static void keep_sum(struct place *p, struct sonde_stall *where, enum sonde_stall_kind kind, uint64_t samples)
 {
-    p->known += samples;
     where->kind = kind;
-    if (samples)
-        sonde_stalled(where, samples, 0);
+    if (samples && sonde_stalled(where, samples, 0))
+        p->known += samples;
+}
+
+/* Rows of what is not of an instruction, before those take all the room. */
+static void make_rows(const struct place *p)
+{
+    struct sonde_stall where = {.device = sonde__cuda_context_device(p->uid), .cycles = 1u << s.shift};
+    for (where.kind = SONDE_STALL_KIND_ELSEWHERE; where.kind < SONDE_STALL_KIND_COUNT; where.kind++)
+        sonde_stalled(&where, 0, 0);
 }
 
 static void keep(struct place *p, CUpti_PCSamplingData *data)
 {
     struct sonde_stall where = {.device = sonde__cuda_context_device(p->uid), .cycles = 1u << s.shift};
+    if (!p->all && data->totalSamples)
+        make_rows(p);
     for (size_t i = 0; i < data->totalNumPcs && i < PCS; i++)
         keep_pc(p, &where, &data->pPcData[i]);
     where = (struct sonde_stall){.device = where.device, .cycles = where.cycles};
@@ -267,25 +282,46 @@ static CUptiResult let_go(struct place *p)
     return s.cuptiPCSamplingDisable(&off);
 }
 
+/* What is left comes into `rest`, and what never came is lost. Where CUPTI does not let go it may write to `rest` later: that stays with it, as the
+ * device does. */
+static void disable(struct place *p)
+{
+    struct sonde_stall where = {.device = sonde__cuda_context_device(p->uid), .cycles = 1u << s.shift};
+    p->on = false;
+    if (worked(let_go(p), "cannot stop")) {
+        keep(p, &p->rest->data);
+        sonde__claim_release(p->pci[0], p->pci[1], p->pci[2]);
+    } else {
+        p->rest = NULL;
+    }
+    if (p->all > p->known)
+        keep_sum(p, &where, SONDE_STALL_KIND_LOST, p->all - p->known);
+}
+
+static void say_full(struct place *p)
+{
+    const uint32_t shift = s.shift + 2 < 30 ? s.shift + 2 : 30;
+    p->full = true;
+    sonde_note("pc: the device's buffer of samples was full, and the rest of this run's are missing: ask for fewer (--pc=%u)", 1u << shift);
+}
+
 /* All that is there. Under the place's lock. */
 static void take(struct place *p)
 {
-    CUpti_PCSamplingGetDataParams get = {.size = CUpti_PCSamplingGetDataParamsSize, .ctx = p->context, .pcSamplingData = &p->taken->data};
-    if (!p->on)
-        return;
-    for (size_t left = 1; left;) {
+    CUpti_PCSamplingGetDataParams get = {.size = CUpti_PCSamplingGetDataParamsSize, .ctx = p->context, .pcSamplingData = p->on ? &p->taken->data : NULL};
+    for (size_t left = 1; left && p->on && !atomic_load(&p->gone);) {
         const CUptiResult result = s.cuptiPCSamplingGetData(&get);
-        if (result == CUPTI_ERROR_OUT_OF_MEMORY && !p->full) {
-            p->full = true;
-            sonde_note("pc: the device's buffer of samples was full, and the rest is missing: ask for fewer (--pc=%u)", 1u << (s.shift + 2 < 31 ? s.shift + 2 : 31));
-        } else if (result != CUPTI_ERROR_OUT_OF_MEMORY) {
-            p->on = worked(result, "cannot read samples");
-            if (!p->on)
-                let_go(p);
-        }
-        left = result == CUPTI_SUCCESS ? p->taken->data.remainingNumPcs : 0;
-        if (result == CUPTI_SUCCESS)
+        if (result == CUPTI_SUCCESS) {
+            left = p->taken->data.remainingNumPcs;
             keep(p, &p->taken->data);
+        } else if (result == CUPTI_ERROR_OUT_OF_MEMORY) {
+            left = 0;
+            if (!p->full)
+                say_full(p);
+        } else {
+            worked(result, "cannot read samples");
+            disable(p);
+        }
     }
 }
 
@@ -358,29 +394,20 @@ static bool configure(struct place *p)
     return worked(s.cuptiPCSamplingSetConfigurationAttribute(&config), "the device does not take this interval");
 }
 
-static void disable(struct place *p)
-{
-    struct sonde_stall where = {.device = sonde__cuda_context_device(p->uid), .cycles = 1u << s.shift};
-    if (worked(let_go(p), "cannot stop"))
-        keep(p, &p->rest->data);
-    p->on = false;
-    sonde__claim_release(p->pci[0], p->pci[1], p->pci[2]);
-    if (p->all > p->known)
-        keep_sum(p, &where, SONDE_STALL_KIND_LOST, p->all - p->known);
-}
-
 /* No other process samples the device. */
 static bool claim(struct place *p)
 {
     static const CUdevice_attribute parts[] = {CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID};
     CUdevice device = 0;
     int by = 0, value = 0;
-    if (sonde__cudrv.cuDeviceGet(&device, (int)p->ordinal) != CUDA_SUCCESS)
-        return false;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        if (sonde__cudrv.cuDeviceGetAttribute(&value, parts[i], device) != CUDA_SUCCESS)
-            return false;
+    bool known = sonde__cudrv.cuDeviceGet(&device, (int)p->ordinal) == CUDA_SUCCESS;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && known; i++) {
+        known = sonde__cudrv.cuDeviceGetAttribute(&value, parts[i], device) == CUDA_SUCCESS;
         p->pci[i] = (uint32_t)value;
+    }
+    if (!known) {
+        sonde_note("pc: the driver does not say where device %u is, so it is not sampled", p->ordinal);
+        return false;
     }
     if (sonde__claim(p->pci[0], p->pci[1], p->pci[2], &by))
         return true;
@@ -388,16 +415,44 @@ static bool claim(struct place *p)
     return false;
 }
 
+static void give_back(struct place *p)
+{
+    sonde__lock(&s.lock);
+    p->used = false;
+    sonde__unlock(&s.lock);
+}
+
+static bool make_rooms(struct place *p)
+{
+    p->taken = make_room(p->reasons);
+    p->rest = make_room(p->reasons);
+    if (!p->taken || !p->rest)
+        sonde_note("pc: no memory for samples");
+    return p->taken && p->rest;
+}
+
+static void put_rooms(struct place *p)
+{
+    sonde__pages_put(p->taken, sizeof *p->taken);
+    sonde__pages_put(p->rest, sizeof *p->rest);
+    p->taken = p->rest = NULL;
+}
+
+/* CUPTI begins threads: none of the program's signals are for them. */
 static void enable(struct place *p)
 {
     CUpti_PCSamplingEnableParams on = {.size = CUpti_PCSamplingEnableParamsSize, .ctx = p->context};
+    sigset_t all, before;
     if (!claim(p))
         return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     if (worked(s.cuptiPCSamplingEnable(&on), "cannot sample in this context (another tool may do that)")) {
-        p->on = name_reasons(p) && (p->taken = make_room(p->reasons)) && (p->rest = make_room(p->reasons)) && configure(p);
-        if (!p->on)
-            let_go(p);
+        p->on = name_reasons(p) && make_rooms(p) && configure(p);
+        if (!p->on && let_go(p) == CUPTI_SUCCESS)
+            put_rooms(p);
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!p->on)
         sonde__claim_release(p->pci[0], p->pci[1], p->pci[2]);
 }
@@ -439,11 +494,27 @@ void sonde__cuda_stalls_context(CUcontext context)
     p->context = context;
     p->uid = uid;
     p->full = false;
+    atomic_store(&p->gone, 0);
     p->all = p->known = 0;
     enable(p);
+    const bool on = p->on;
+    if (!on)
+        p->context = NULL;
     sonde__unlock(&p->lock);
     sonde__cuda_quiet(false);
-    sonde__cuda_aside_start(&aside);
+    if (on)
+        sonde__cuda_aside_start(&aside);
+    else
+        give_back(p); /* the next context may do better */
+}
+
+/* Under the place's lock: the context is nobody's any more. */
+static void leave(struct place *p)
+{
+    if (p->on)
+        disable(p);
+    put_rooms(p);
+    p->context = NULL;
 }
 
 void sonde__cuda_stalls_context_gone(CUcontext context)
@@ -452,22 +523,36 @@ void sonde__cuda_stalls_context_gone(CUcontext context)
         return;
     for (uint32_t i = 0; i < PLACES_MAX; i++) {
         struct place *p = &s.places[i];
-        if (p->context != context || !sonde__lock_within(&p->lock, GONE_MS))
+        if (p->context != context)
             continue;
+        atomic_store(&p->gone, GOES); /* our thread comes back at its next look at the device */
+        if (!sonde__lock_within(&p->lock, GONE_MS)) {
+            atomic_store(&p->gone, GONE);
+            continue;
+        }
+        atomic_store(&p->gone, 0);
         sonde__cuda_quiet(true);
         take(p);
-        if (p->on)
-            disable(p);
+        leave(p);
         sonde__cuda_quiet(false);
-        sonde__pages_put(p->taken, sizeof *p->taken);
-        sonde__pages_put(p->rest, sizeof *p->rest);
-        p->taken = p->rest = NULL;
-        p->context = NULL;
         sonde__unlock(&p->lock);
-        sonde__lock(&s.lock);
-        p->used = false;
-        sonde__unlock(&s.lock);
+        give_back(p);
     }
+}
+
+/* The context was destroyed meanwhile: nothing can be asked of it, and `rest` is whosever it is. */
+static void abandon(struct place *p)
+{
+    struct sonde_stall where = {.device = sonde__cuda_context_device(p->uid), .cycles = 1u << s.shift};
+    if (p->all > p->known)
+        keep_sum(p, &where, SONDE_STALL_KIND_LOST, p->all - p->known);
+    sonde_note("pc: a context was destroyed while its samples were read: the last of them are missing");
+    sonde__claim_release(p->pci[0], p->pci[1], p->pci[2]);
+    p->on = false;
+    p->rest = NULL;
+    put_rooms(p);
+    p->context = NULL;
+    atomic_store(&p->gone, 0);
 }
 
 /* ---- our thread ------------------------------------------------------------------------------------------ */
@@ -477,10 +562,16 @@ static void work(bool last)
     for (uint32_t i = 0; i < PLACES_MAX; i++) {
         struct place *p = &s.places[i];
         sonde__lock(&p->lock);
-        take(p);
-        if (p->on && last)
+        if (p->context)
+            take(p);
+        if (p->on && last && !atomic_load(&p->gone))
             disable(p);
+        const bool gone = p->context && atomic_load(&p->gone) == GONE;
+        if (gone)
+            abandon(p);
         sonde__unlock(&p->lock);
+        if (gone)
+            give_back(p);
     }
 }
 
@@ -493,7 +584,7 @@ void sonde__cuda_stalls_turn(void)
 void sonde__cuda_stalls_last(uint64_t patience_ns)
 {
     if (sonde__cuda_stalling)
-        sonde__cuda_aside_last(&aside, patience_ns, NULL);
+        sonde__cuda_aside_last(&aside, patience_ns > DYING_NS ? patience_ns : DYING_NS, NULL);
 }
 
 void sonde__cuda_stalls_forget(void)

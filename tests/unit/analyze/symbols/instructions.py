@@ -89,6 +89,8 @@ def main():
                 at = names.get(function, function), offset
                 wanted = one.get(at) if other.get(at, one.get(at)) == one.get(at) else None
                 assert text == (wanted if known else None), (at, text, wanted)
+            notes = json.loads(subprocess.run([sonde, "report", path, "ledger", "--json"], stdout=subprocess.PIPE, check=True, text=True).stdout)["processes"]
+            assert all([note.startswith("pc: what ") for note in p["notes"]] == [True] * (not known) for p in notes), notes
             assert not known or {"two", "plain"} <= {f for f, _, text in rows if text}
 
 

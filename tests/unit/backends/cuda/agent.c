@@ -263,9 +263,14 @@ void sonde_counter_missed(uint32_t operation, uint32_t device, uint64_t operatio
     noted.uncounted += operations;
 }
 
-void sonde_stalled(const struct sonde_stall *where, uint64_t samples, uint64_t idle)
+bool sonde_stalled(const struct sonde_stall *where, uint64_t samples, uint64_t idle)
 {
+    if (noted.stalls_full && where->kind == SONDE_STALL_KIND_SAMPLED)
+        return false;
+    noted.stall_sum[where->kind] += samples;
+    noted.stall_idle += idle;
     noted.stall[noted.stalls++ % NOTED_MAX] = (struct noted_stall){*where, samples, idle};
+    return true;
 }
 
 void sonde_tool_thread_ran(uint64_t cpu_ns)

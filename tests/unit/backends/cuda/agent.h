@@ -63,6 +63,8 @@ extern struct noted {
         double value;
     } series[NOTED_MAX];
     uint32_t stalls;
+    bool stalls_full; /* no room for samples of instructions */
+    uint64_t stall_sum[SONDE_STALL_KIND_COUNT], stall_idle;
     struct noted_stall {
         struct sonde_stall where;
         uint64_t samples, idle;
