@@ -312,7 +312,7 @@ def check_stalls(m):
     texts = {name: [i["text"] for i in found["instructions"] if i["function"].split("(")[0] == name] for name in WAITS_FOR}
     if shutil.which("nvdisasm") or os.path.exists("/usr/local/cuda/bin/nvdisasm"):
         yield equal("instructions whose text is not known", {name: sum(text is None for text in of) for name, of in texts.items()}, dict.fromkeys(texts, 0))
-        for name, what in ("chain", "FFMA"), ("doze", "NANOSLEEP"), ("second_loaded", "NANOSLEEP"), ("meet", "BAR.SYNC"):
+        for name, what in ("chain", "FFMA"), ("doze", "NANOSLEEP"), ("second_loaded", "NANOSLEEP"), ("shared", "LDS"):
             yield f"{name}: {what} is among its instructions", any(what in text for text in texts[name] if text), str(texts[name])[:200]
     one = sorted(rates.values())[len(rates) // 2]
     for name, rate in rates.items():

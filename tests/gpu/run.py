@@ -164,6 +164,7 @@ def parse():
     parser.add_argument("--work", default=os.path.join(HERE, "..", "..", "build", "tests", "gpu"))
     parser.add_argument("--out", default=os.environ.get("OUT"))
     parser.add_argument("--budget", type=float, default=1e9, help="begin no case after so many seconds")
+    parser.add_argument("--with", dest="also", metavar="OPTION", help="record with this, too (--with=--pc), the programs whose own options go with it")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--build-only", action="store_true")
     parser.add_argument("--can-run", action="store_true")
@@ -177,8 +178,23 @@ def build_or_skip(runner, nvcc):
     return harness.build(nvcc, runner.gpu, runner.bin, print)
 
 
+ALONE = ("--values", "--comm", "--counter", "--pc", "--delay", "--duration", "--start-off", "--capture", "--pid", "--replay", "--light")
+
+
+def with_another(option):
+    """The known-answer programs alone, and of these whatever has no option of ALONE."""
+    goes = [case for case in cases.CASES if not any(word.startswith(ALONE) for word in case.options)]
+    for case in goes:
+        case.options = [*case.options, option]
+    cases.CASES[:] = goes
+    for other in comm_cases, code_cases, tool_cases, torch_cases:
+        other.CASES[:] = []
+
+
 def main():
     options = parse()
+    if options.also:
+        with_another(options.also)
     if options.list:
         print("\n".join(case.name for case in cases.CASES + comm_cases.CASES + code_cases.CASES + tool_cases.CASES + torch_cases.CASES))
         return 0
