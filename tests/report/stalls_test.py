@@ -108,6 +108,28 @@ class Stalls(Case):
         self.assertEqual(len(re.findall(r"^\w.* \+ 0x", self.ok("report", path, "stalls", "--limit", "3").out, re.M)), 3)
         self.assertEqual(len(self.json(path, "stalls")["instructions"]), len({(r[0], r[1], r[4], r[5]) for r in truth}))
 
+    def test_advice(self):
+        """Of the kernel's 10 ms three quarters of the samples saw nothing issued; another one has too few samples, a third too few such cycles."""
+        p = live.Process("host-7-1", 7)
+        p.main, ms = p.thread(7), 10**6
+        queues = [p.queue(p.device(f"Device {d}")) for d in range(2)]
+        code = p.node(0, p.frame(live.PYTHON, p.python("step", "/demo/step.py", 7)))
+        at = p.start_ns + ms
+        for queue in queues:
+            for name in ("stalls", "seldom", "busy"):
+                p.enqueue(p.main, queue, "cuLaunchKernel", code, "kernel", at, at + 10, at + 400, at + 400 + 10 * ms, name=name)
+                at += 11 * ms
+        p.stall(2, "stalls", "long_scoreboard", 7000, 6000, "/demo/k.cu", 6)
+        p.stall(2, "stalls", "selected", 1000, 0, "/demo/k.cu", 5)
+        p.stall(2, "seldom", "wait", 900, 900)
+        p.stall(2, "busy", "wait", 5000, 2400)
+        p.write(self.path("m.sonde"))
+        [found] = [a for a in self.json(self.path("m.sonde"), "advice")["advice"] if a["rule"] == "stalled_kernels"]
+        self.assertEqual((found["count"], found["saving_ns"], found["device"]), (1, 7500000, 1))
+        text = " ".join(self.ok("report", self.path("m.sonde"), "advice").out.split())
+        self.assertIn("1 launch on device 1, 10.0 ms in total: in 75.0 % of the samples their scheduler issued nothing; most of their warps were held up by "
+                      "long_scoreboard, 87.5 % (waits for data of global, local or texture memory), most of all at k.cu:6", text)
+
     def test_damage(self):
         path, truth = self.measurement(damaged=True)
         said, whole = self.json(path, "stalls"), sum(row[7] for row in truth)

@@ -443,6 +443,15 @@ static void say_reread(const struct sonde__finding *f, struct sonde_text *t)
                       f->count == 1 ? "" : "es", f->device - 1, w.looked_at, w.bytes, f->sum);
 }
 
+static void say_stalled(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    char share[SONDE_NUMBER_MAX];
+    sonde_text_format(t, "%s launch%s on device %u, %s in total: in %s of the samples their scheduler issued nothing; most of their warps were held up by %s", w.count,
+                      f->count == 1 ? "" : "es", f->device - 1, w.looked_at, sonde_number_percent(share, (double)f->saving_ns, (double)f->looked_at_ns),
+                      f->type ? f->type : "what is not known");
+}
+
 static void say_small_grid(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
@@ -503,6 +512,9 @@ static const struct rule {
         "shows ways and page faults", sonde__advice_moved, say_moved, false, 1},
     [RULE_REREAD] = {"remote_reads", "another device's memory read again",
         "copy it to this device once and read it there; the view comm shows lines and objects", sonde__advice_reread, say_reread, false, 1},
+    [RULE_STALLED] = {"stalled_kernels", "kernels whose warps wait",
+        "have more warps, or more independent work in each, so that others go on meanwhile, or less to wait for; the view stalls shows lines and instructions",
+        sonde__advice_stalled, say_stalled, false, 1},
 };
 /* clang-format on */
 
@@ -758,6 +770,7 @@ int sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_p
     struct computing c = {.f = {.m = m, .profile = profile}, .rows_most = rows_most, .out = out};
     int rc = sonde_object_model_build(m, profile, &c.f.objects);
     rc = rc ? rc : sonde_values_compute(m, profile, SONDE_VALUES_THRESHOLD, &c.f.values);
+    rc = rc ? rc : sonde_stalls_compute(m, profile, &c.f.stalls);
     rc = rc ? rc : sonde_each_process(m, &(struct sonde_each){.find = find, .add = add}, &c);
     if (!rc)
         rc = tell(&c.found, out);
@@ -767,6 +780,8 @@ int sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_p
         qsort(out->items.items, out->items.count, sizeof *out->items.items, by_saving);
     sonde_object_model_fini(&c.f.objects);
     sonde_values_fini(&c.f.values);
+    sonde_stalls_fini(&c.f.stalls);
+    sonde_intern_fini(&c.f.texts);
     sonde_vector_fini(&c.f.found);
     sonde_map_fini(&c.f.places);
     sonde_map_fini(&c.f.callers);

@@ -9,6 +9,7 @@
 #include "analyze/answers/values/values.h"
 #include "analyze/model/api.h"
 #include "analyze/profile/object_model.h"
+#include "analyze/profile/stalls.h"
 #include "base/kinds.h"
 #include "base/map.h"
 
@@ -33,6 +34,7 @@ enum sonde__rule {
     RULE_BY_HOST,
     RULE_MOVED,
     RULE_REREAD,
+    RULE_STALLED,
     RULE_COUNT,
 };
 
@@ -41,7 +43,7 @@ struct sonde__finding { /* what a rule found at one place */
     uint64_t count, bytes, looked_at_ns, saving_ns;
     double sum;         /* the rule's own: its sentence knows what */
     uint32_t units;     /* small_grid: multiprocessors of the device */
-    const char *type;   /* needless_bytes: the narrower type by which most bytes need not be; NULL: by none */
+    const char *type;   /* needless_bytes: the narrower type by which most bytes need not be; NULL: by none. stalled_kernels: for what warps wait */
 };
 
 typedef SONDE_VECTOR(struct sonde__finding) sonde__findings;
@@ -51,6 +53,8 @@ struct sonde__find {
     const struct sonde_profile *profile;
     struct sonde_object_model objects;
     struct sonde_values values;
+    struct sonde_stalls stalls;
+    struct sonde_intern texts; /* of findings */
     sonde__findings found;
     struct sonde_map places;   /* hash of (rule, process, device, node) -> index */
     struct sonde_map callers;  /* leaf -> the user's node */
@@ -137,6 +141,9 @@ int sonde__advice_by_host(struct sonde__find *f, uint32_t process);
 /* Of what record --comm counted (elsewhere.c). 0 or SONDE_ENOMEM. */
 int sonde__advice_moved(struct sonde__find *f, uint32_t process);
 int sonde__advice_reread(struct sonde__find *f, uint32_t process);
+
+/* Of what record --pc sampled (stalled.c). 0 or SONDE_ENOMEM. */
+int sonde__advice_stalled(struct sonde__find *f, uint32_t process);
 
 /* Of the profile, once (advice.c); of one device's operations [first, last) of a
  * trace, and of the calls of a trace (trace_rules.c). 0 or SONDE_ENOMEM. */
