@@ -168,7 +168,9 @@ static void read_header(struct reading *r, bool lives)
     to->start_s = (double)(h->start_ns + h->wall_offset_ns) / 1e9;
     to->seen = h->ledger.seen;
     to->unmatched = h->ledger.unmatched;
-    to->overhead_ns = h->ledger.hook_ns;
+    to->overhead_ns = h->ledger.hook_ns; /* an estimate, which better knowledge of the ticks' length may lessen: a counter never falls */
+    if (r->before && r->before->start_ns == h->start_ns && r->before->overhead_ns > to->overhead_ns)
+        to->overhead_ns = r->before->overhead_ns;
     for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
         if (sonde_drop_loses_operation((enum sonde_drop)cause))
             to->dropped += h->ledger.dropped[cause];
