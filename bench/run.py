@@ -14,7 +14,7 @@ import argparse, json, os, random, re, shutil, statistics, subprocess, sys, temp
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-import analyze, exports, library, viewer
+import analyze, exports, library, nodes, viewer
 
 lines = []
 
@@ -232,6 +232,11 @@ class Bench:
         each = [(after[1] - before[1]) / (after[0] - before[0]) * 1e3 for before, after in zip(figures, figures[1:])]
         say(f"sonde monitor looks at {seen} programs: {statistics.median(each):.2f} ms of CPU time a look "
             "[%.2f, %.2f]" % interval(each))
+
+    def nodes(self):
+        """What 1,000 monitors cost the Prometheus that scrapes them: bench/nodes.py, which also runs alone."""
+        nodes.measure(self.build, 1000, 4, 15)
+        lines.extend(nodes.lines)
 
     # ---- real programs ----------------------------------------------------------------
 
@@ -467,7 +472,7 @@ def machine():
 
 
 def main():
-    sections = ["enqueue", "parts", "imitation", "samples", "own", "monitor", "programs", "short", "mpi", "lanes", "size", "analyze", "memory", "values", "viewer", "ranges", "library", "exports"]
+    sections = ["enqueue", "parts", "imitation", "samples", "own", "monitor", "nodes", "programs", "short", "mpi", "lanes", "size", "analyze", "memory", "values", "viewer", "ranges", "library", "exports"]
     parser = argparse.ArgumentParser(description="the figures of docs/performance.md")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--rounds", type=int, default=15)

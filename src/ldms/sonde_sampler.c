@@ -200,10 +200,13 @@ struct filling {
     int first, at;
 };
 
+/* store_csv puts quotes around a text (ietfcsv=1) and doubles none in it. */
 static void text(struct filling *f, const char *value)
 {
     char room[KERNEL];
     snprintf(room, (size_t)f->metrics[f->at].bytes, "%s", value);
+    for (char *quote = room; (quote = strchr(quote, '"'));)
+        *quote = '\'';
     ldms_metric_array_set_str(f->set, f->first + f->at++, room);
 }
 

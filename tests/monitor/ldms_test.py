@@ -17,6 +17,7 @@ for name in ("cli", "counting"):
     sys.path.insert(0, os.path.join(HERE, "..", name))
 import cli  # noqa: E402
 import counts  # noqa: E402
+import live  # noqa: E402
 import monitoring  # noqa: E402
 from monitoring import environment, until  # noqa: E402
 
@@ -37,7 +38,7 @@ updtr_add name=all interval=200000 offset=100000
 updtr_prdcr_add name=all regex=.*
 updtr_start name=all
 load name=store_csv
-config name=store_csv path={csv} buffer=0
+config name=store_csv path={csv} buffer=0 ietfcsv=1
 """
 GROUP = """
 strgp_add name={schema} plugin=store_csv container=sonde schema={schema} flush=0
@@ -134,6 +135,23 @@ class Ldms(cli.Case):
         self.assertEqual(int(device["enqueued_operations"]), sum(truth.values()))
         self.assertGreaterEqual(int(device["device_busy_ns"]), int(device["device_kernel_ns"]))
         self.assertLessEqual(int(device["device_kernel_ns"]), int(next(row for row in last.values() if row["kind"] == "kernel")["operation_ns"]) + 1)
+
+    def test_names_of_kernels(self):
+        """Commas and quotes stay in their column."""
+        os.mkdir(self.announced, 0o700)
+        p = live.Process("node-7-1", 7, start_ns=time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) - 10**9, state=1)
+        p.main, queue = p.thread(7), p.queue(p.device("Device, 0"))
+        code, names = p.node(0, p.frame(live.NATIVE, p.module("/opt/demo/bin/demo"), 0x1234)), {"_Z3addPif": "add(int*, float)", 'a "b", c': "a 'b', c"}
+        for i, name in enumerate(names):
+            at = p.start_ns + 10**6 * (i + 1)
+            p.enqueue(p.main, queue, "clEnqueue", code, "kernel", at, at + 10, at + 400, at + 777, name=name)
+        p.write(self.announced)
+        with monitoring.lock(os.path.join(self.announced, p.name)):
+            self.start()
+            until(lambda: len({row["kernel"] for row in self.rows("sonde_operation")}) == 2, "both kernels")
+        rows = self.rows("sonde_operation")
+        self.assertEqual({row["kernel"] for row in rows}, set(names.values()))
+        self.assertEqual({(row["device_name"], row["operations"], row["operation_ns"]) for row in rows}, {("Device, 0", "1", "377")})
 
     def test_what_is_wrong_is_said(self):
         port = free_port()
