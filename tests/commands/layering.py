@@ -54,6 +54,7 @@ MAY = {
     "read": "export views analyze format base",
     "wasm": "serve views analyze format base",
     "monitor": "analyze/symbols analyze/model format base",
+    "ldms": "monitor format base",
     "attach": "format base",
     "cmds": "attach monitor serve export views analyze format base",
     "cmds/monitor": "cmds monitor format base",
