@@ -3,7 +3,8 @@
  * A pair is (key mixed with value, value), so one that two threads have torn matches no
  * key: a miss, never a wrong answer (the lock-less transposition table of Hyatt and Mann,
  * ICGA Journal 25, 2002). Four of them, one cache line, are for each hash; a full line
- * loses one. What must not be lost is in map.h or records.h. The stack walker's rules
+ * loses one. What was written before a value was put is seen by who finds it: most values are
+ * numbers of rows. What must not be lost is in map.h or records.h. The stack walker's rules
  * (unwind_rules.h) are apart: there a key is read back out of its pair, to see which are of old modules.
  *
  * Threads: any; but no two at once that write about one key, unless either's value will do.
@@ -30,13 +31,13 @@ static inline uint64_t sonde__pair_mix(uint64_t key, uint64_t value)
 static inline bool sonde__pair_read(const struct sonde_pair *p, uint64_t key, uint64_t *value)
 {
     *value = atomic_load_explicit(&p->value, memory_order_relaxed);
-    return atomic_load_explicit(&p->mixed, memory_order_relaxed) == sonde__pair_mix(key, *value);
+    return atomic_load_explicit(&p->mixed, memory_order_acquire) == sonde__pair_mix(key, *value);
 }
 
 static inline void sonde__pair_write(struct sonde_pair *p, uint64_t key, uint64_t value)
 {
     atomic_store_explicit(&p->value, value, memory_order_relaxed);
-    atomic_store_explicit(&p->mixed, sonde__pair_mix(key, value), memory_order_relaxed);
+    atomic_store_explicit(&p->mixed, sonde__pair_mix(key, value), memory_order_release);
 }
 
 struct sonde_pairs {

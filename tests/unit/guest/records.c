@@ -87,6 +87,43 @@ static void every_key_has_one_record(void **state)
     assert_null(sonde__records_find(&records, key_of(3)));
 }
 
+enum { ROWS = 20000 };
+static uint64_t rows[ROWS];
+
+static void *write_rows(void *unused)
+{
+    for (uint64_t i = 0; i < ROWS; i++) {
+        rows[i] = 7 * i;
+        sonde__pairs_put(cache, key_of(i), i);
+    }
+    atomic_store(&stop, true);
+    return unused;
+}
+
+static uint64_t read_rows(void)
+{
+    uint64_t found = 0;
+    for (uint64_t i = 0, row; i < ROWS; i++)
+        if (sonde__pairs_find(cache, key_of(i), &row)) {
+            found++;
+            assert_int_equal(rows[row], 7 * i);
+        }
+    return found;
+}
+
+/* A value is the number of a row that was written before: who finds the one reads the other. */
+static void what_a_value_leads_to_is_there(void **state)
+{
+    (void)state;
+    pthread_t writer;
+    atomic_store(&stop, false);
+    assert_int_equal(pthread_create(&writer, NULL, write_rows, NULL), 0);
+    while (!atomic_load_explicit(&stop, memory_order_relaxed)) /* which is to order nothing */
+        read_rows();
+    pthread_join(writer, NULL);
+    assert_true(read_rows() > 0);
+}
+
 /* Values belong to their keys: key k has k * 3 or k * 5. */
 static void *write_pairs(void *factor)
 {
@@ -124,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_has_one_record),
+        cmocka_unit_test(what_a_value_leads_to_is_there),
         cmocka_unit_test(a_torn_pair_is_a_miss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
