@@ -235,7 +235,7 @@ class Bench:
 
     def nodes(self):
         """What 1,000 monitors cost the Prometheus that scrapes them: bench/nodes.py, which also runs alone."""
-        nodes.measure(self.build, 1000, 4, 15)
+        nodes.measure(self.build, 1000, 3, 15)
         lines.extend(nodes.lines)
 
     # ---- real programs ----------------------------------------------------------------

@@ -100,15 +100,24 @@ static bool room(struct sonde_intern *intern)
     return true;
 }
 
-uint32_t sonde_intern_bytes(struct sonde_intern *intern, const char *bytes, size_t length)
+/* 0: it is not there. `first`: of its hash. */
+static uint32_t interned(const struct sonde_intern *intern, uint64_t hash, const char *bytes, size_t length, uint64_t *first)
 {
-    uint64_t hash = hash_bytes(bytes, length), first = 0;
-    sonde_map_get(&intern->first, hash, &first);
-    for (uint32_t id = (uint32_t)first; id; id = intern->items[id - 1].next) {
+    sonde_map_get(&intern->first, hash, first);
+    for (uint32_t id = (uint32_t)*first; id; id = intern->items[id - 1].next) {
         const struct sonde_intern_item *item = &intern->items[id - 1];
         if (item->length == length && !memcmp(item->bytes, bytes, length))
             return id;
     }
+    return 0;
+}
+
+uint32_t sonde_intern_bytes(struct sonde_intern *intern, const char *bytes, size_t length)
+{
+    uint64_t hash = hash_bytes(bytes, length), first = 0;
+    const uint32_t known = interned(intern, hash, bytes, length, &first);
+    if (known)
+        return known;
     const char *copy = room(intern) ? sonde_arena_copy(&intern->arena, bytes, length) : NULL;
     if (!copy || sonde_map_put(&intern->first, hash, intern->count + 1))
         return 0;
@@ -120,6 +129,13 @@ uint32_t sonde_intern_bytes(struct sonde_intern *intern, const char *bytes, size
 uint32_t sonde_intern_text(struct sonde_intern *intern, const char *text)
 {
     return text && *text ? sonde_intern_bytes(intern, text, strlen(text)) : 0;
+}
+
+uint32_t sonde_intern_find(const struct sonde_intern *intern, const char *text)
+{
+    const size_t length = text ? strlen(text) : 0;
+    uint64_t first = 0;
+    return length ? interned(intern, hash_bytes(text, length), text, length, &first) : 0;
 }
 
 const char *sonde_intern_get(const struct sonde_intern *intern, uint32_t id)

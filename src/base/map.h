@@ -40,6 +40,8 @@ void sonde_intern_fini(struct sonde_intern *intern);
 uint32_t sonde_intern_bytes(struct sonde_intern *intern, const char *bytes, size_t length);
 /* The same for a NUL-terminated string; NULL and "" give 0. */
 uint32_t sonde_intern_text(struct sonde_intern *intern, const char *text);
+/* Id of a string that is there already; 0: it is not. */
+uint32_t sonde_intern_find(const struct sonde_intern *intern, const char *text);
 /* NUL-terminated string of an id; "" for 0. Valid until fini. */
 const char *sonde_intern_get(const struct sonde_intern *intern, uint32_t id);
 

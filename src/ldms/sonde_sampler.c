@@ -18,6 +18,9 @@
 #include <ldms/ldmsd_plug_api.h>
 #include <ldms/sampler/sampler_base.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/kinds.h"
 #include "base/map.h"
 #include "base/vector.h"
@@ -45,15 +48,14 @@ struct metric {
     const char *name, *unit;
     int bytes; /* of a text; 0: a number */
 };
-/* In the order in which fill_device and fill_operation set them. */
+/* In the order in which fill_whose, fill_device and fill_operation set them. */
+/* clang-format off */
+#define WHOSE                                                                                                             \
+    {"process", "", TEXT}, {"program", "", TEXT}, {"pid", "", 0}, {"rank", "", 0}, {"device", "", 0}, {"device_name", "", TEXT}, \
+    {"runtime", "", TEXT}
+/* clang-format on */
 static const struct metric device_metrics[] = {
-    {"process", "", TEXT},
-    {"program", "", TEXT},
-    {"pid", "", 0},
-    {"rank", "", 0},
-    {"device", "", 0},
-    {"device_name", "", TEXT},
-    {"runtime", "", TEXT},
+    WHOSE,
     {"running", "", 0},
     {"device_busy_ns", "ns", 0},
     {"device_kernel_ns", "ns", 0},
@@ -65,13 +67,7 @@ static const struct metric device_metrics[] = {
     {"overhead_ns", "ns", 0},
 };
 static const struct metric operation_metrics[] = {
-    {"process", "", TEXT},
-    {"program", "", TEXT},
-    {"pid", "", 0},
-    {"rank", "", 0},
-    {"device", "", 0},
-    {"device_name", "", TEXT},
-    {"runtime", "", TEXT},
+    WHOSE,
     {"kind", "", TEXT},
     {"kernel", "", KERNEL},
     {"operations", "", 0},
@@ -112,10 +108,7 @@ struct sampler { /* one configuration */
 
 static uint64_t hash_of(const char *name)
 {
-    uint64_t hash = 0;
-    for (; *name; name++)
-        hash = sonde_hash_mix(hash, (uint8_t)*name);
-    return hash;
+    return XXH3_64bits(name, strlen(name));
 }
 
 /* LDMS's base makes and fills one set at a time. */

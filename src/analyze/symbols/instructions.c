@@ -45,18 +45,10 @@ static int want(struct functions *f, const struct sonde_process *p)
     return 0;
 }
 
-/* Its number; 0: it is not wanted. */
-static uint32_t number_of(const struct functions *f, const char *name)
-{
-    for (uint32_t id = 1; id <= f->names.count; id++)
-        if (strcmp(f->names.items[id - 1].bytes, name) == 0)
-            return id;
-    return 0;
-}
-
 static int wants(void *user, const char *name)
 {
-    return number_of(user, name) != 0;
+    const struct functions *f = user;
+    return sonde_intern_find(&f->names, name) != 0;
 }
 
 /* An offset in a comment, the instruction, a semicolon. */
@@ -96,7 +88,7 @@ static int read_text(void *user, FILE *text)
     int rc = 0;
     while (!rc && getline(&line, &room, text) > 0) {
         if (sonde__disassembly_section(line, &name))
-            function = name ? number_of(f, name) : 0;
+            function = name ? sonde_intern_find(&f->names, name) : 0;
         else
             rc = function ? take_line(f, function, line) : 0;
     }
@@ -112,7 +104,7 @@ static uint64_t instruction_of(const struct functions *f, const struct sonde_pro
     if (row->kind != SONDE_STALL_KIND_SAMPLED || !row->function || row->offset > UINT32_MAX)
         return 0;
     if (!sonde_map_get(numbers, row->function, &number)) {
-        number = number_of(f, sonde_process_string(p, row->function));
+        number = sonde_intern_find(&f->names, sonde_process_string(p, row->function));
         sonde_map_put(numbers, row->function, number);
     }
     return number ? number << 32 | row->offset : 0;

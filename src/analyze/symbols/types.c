@@ -60,15 +60,6 @@ static int want(struct kernels *k, const struct sonde_process *p)
     return 0;
 }
 
-/* Its number; 0: it is not wanted. */
-static uint32_t wanted(const struct kernels *k, const char *name)
-{
-    for (uint32_t id = 1; id <= k->names.count; id++)
-        if (strcmp(k->names.items[id - 1].bytes, name) == 0)
-            return id;
-    return 0;
-}
-
 /* ---- pieces of code ------------------------------------------------------------------------------------ */
 
 static uint64_t packed(const struct sonde__sass_access *a)
@@ -79,7 +70,7 @@ static uint64_t packed(const struct sonde__sass_access *a)
 static void take(void *user, const char *kernel, const struct sonde__sass_access *a)
 {
     struct kernels *k = user;
-    const uint32_t id = wanted(k, kernel);
+    const uint32_t id = sonde_intern_find(&k->names, kernel);
     const uint64_t key = (uint64_t)id << KIND_SHIFT | a->number;
     uint64_t known, now = packed(a);
     if (!id)
@@ -92,7 +83,7 @@ static void take(void *user, const char *kernel, const struct sonde__sass_access
 static int wants(void *user, const char *name)
 {
     struct kernels *k = user;
-    const uint32_t id = wanted(k, name);
+    const uint32_t id = sonde_intern_find(&k->names, name);
     const int rc = id ? sonde_map_put(&k->kept, id, 1) : 0;
     return rc ? rc : id != 0;
 }
@@ -114,7 +105,7 @@ static int append_types(const struct kernels *k, const struct sonde_process *p, 
     int rc = 0;
     for (uint32_t i = 1; i < count && !rc; i++) {
         const struct sonde_row_access *a = access_of(p, &rows[i]);
-        const uint64_t key = a ? (uint64_t)wanted(k, kernel_of(p, a)) << KIND_SHIFT | a->number : 0;
+        const uint64_t key = a ? (uint64_t)sonde_intern_find(&k->names, kernel_of(p, a)) << KIND_SHIFT | a->number : 0;
         uint64_t t = 0;
         if (!a || !sonde_map_get(&k->types, key, &t))
             continue;
@@ -139,7 +130,7 @@ static const char *kernel_without(const struct kernels *k, const struct sonde_pr
     const struct sonde_row_bits *rows = bits_of(p, &count);
     for (uint32_t i = 1; i < count; i++) {
         const char *name = kernel_of(p, access_of(p, &rows[i]));
-        if (*name && !sonde_map_get(&k->kept, wanted(k, name), &seen))
+        if (*name && !sonde_map_get(&k->kept, sonde_intern_find(&k->names, name), &seen))
             return name;
     }
     return NULL;

@@ -99,6 +99,9 @@ static void test_intern(void **state)
         assert_int_equal(sonde_intern_text(&in, text), i);
     }
     assert_int_equal(sonde_intern_bytes(&in, "name 17", 7), 17);
+    assert_int_equal(sonde_intern_find(&in, "name 17"), 17);
+    assert_int_equal(sonde_intern_find(&in, "name"), 0);
+    assert_int_equal(sonde_intern_find(&in, ""), 0);
     assert_string_equal(sonde_intern_get(&in, 4999), "name 4999");
     assert_string_equal(sonde_intern_get(&in, 0), "");
     uint32_t with_zero = sonde_intern_bytes(&in, "a\0b", 3);
