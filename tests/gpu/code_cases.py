@@ -4,7 +4,8 @@ Programs check their results themselves, bit for bit. Each kernel reads an array
 """
 import re
 
-from cases import Case, check_held, coverage_of, equal
+from cases import Case, check_held, equal
+from values_cases import coverage_of
 
 N = 4096
 FINE = ("single_zero", "single_value", "heavy_type", "structured", "frequent", "approximate")

@@ -27,6 +27,7 @@ import harness  # noqa: E402
 import sums  # noqa: E402
 import tool_cases  # noqa: E402
 import torch_cases  # noqa: E402
+import values_cases  # noqa: E402
 from harness import SKIP, Broken, Measurement, Skipped, describe, tail  # noqa: E402
 
 
@@ -187,8 +188,12 @@ def with_another(option):
     for case in goes:
         case.options = [*case.options, option]
     cases.CASES[:] = goes
-    for other in comm_cases, code_cases, tool_cases, torch_cases:
+    for other in values_cases, comm_cases, code_cases, tool_cases, torch_cases:
         other.CASES[:] = []
+
+
+def native_cases():
+    return cases.CASES + values_cases.CASES + comm_cases.CASES + code_cases.CASES
 
 
 def main():
@@ -196,7 +201,7 @@ def main():
     if options.also:
         with_another(options.also)
     if options.list:
-        print("\n".join(case.name for case in cases.CASES + comm_cases.CASES + code_cases.CASES + tool_cases.CASES + torch_cases.CASES))
+        print("\n".join(case.name for case in native_cases() + tool_cases.CASES + torch_cases.CASES))
         return 0
     gpu, nvcc = harness.ask_gpu(), harness.find_nvcc()
     runner = Runner(options, gpu)
@@ -218,7 +223,7 @@ def main():
     def chosen(case):
         return not options.names or any(fnmatch.fnmatch(case.name, pattern) for pattern in options.names)
 
-    native = [case for case in cases.CASES + comm_cases.CASES + code_cases.CASES if chosen(case)]
+    native = [case for case in native_cases() if chosen(case)]
     tools = list(filter(chosen, tool_cases.CASES))
     failed_builds = build_or_skip(runner, nvcc) if native or tools else {}
     for case in native:

@@ -8,8 +8,9 @@ import subprocess
 import sys
 
 import torch_nccl as nccl
-from cases import check_ranks, coverage_of, equal
+from cases import check_ranks, equal
 from harness import HERE, Broken, Skipped, describe, environment, marked_line, tail
+from values_cases import coverage_of
 
 SCRIPT = os.path.join(HERE, "torch_step.py")
 WARM, STEPS = 5, 20  # of that script

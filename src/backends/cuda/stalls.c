@@ -2,16 +2,16 @@
  * notes an instruction of a warp and a reason every so many cycles, beside kernels that run as they do. docs/stalls.md.
  *
  * It is begun for a context when that is made, before any code is loaded: samples of code that CUPTI has not seen being loaded it counts as
- * nobody's. Of each device one context is sampled at a time: with a second one CUPTI can read neither, and no records of kernels either. Threads of CUPTI's read the device and add up; a thread of ours (aside.h) takes that from time to time, since a call may last a
- * quarter of a second. What is left comes when a context is let go of, in the buffer that CUPTI was given for it; code that is unloaded meanwhile keeps
- * its samples.
+ * nobody's. Of each device one context is sampled at a time: with a second one CUPTI can read neither, and no records of kernels either. Threads of
+ * CUPTI's read the device and add up; a thread of ours (aside.h) takes that from time to time, since a call may last a quarter of a second. What is left
+ * comes when a context is let go of, in the buffer that CUPTI was given for it; code that is unloaded meanwhile keeps its samples.
  *
  * Every sample is accounted for: what CUPTI counts in all is what it says of instructions, elsewhere and dropped, and the rest is lost.
  *
  * Of two processes that sample one device the second would lose its records and perhaps fail: claim.h keeps it from that.
  *
- * What was found on an H100 (driver 580, CUDA 13.0): nothing that can be measured in the kernels' times; decoding takes 35 ns of a CUPTI thread for each
- * sample; 21 bytes of the buffer each; to begin takes 80 ms, to end as much. With a kernel at a time (the other mode) each launch takes 0.7 ms.
+ * What was found on an H100 (driver 580, CUDA 13.0): nothing that can be measured in the kernels' times; a sample takes up to 56 ns of a processor, most of
+ * it in CUPTI's threads; 21 bytes of the buffer each; to begin takes 80 ms, to end as much. With a kernel at a time (the other mode) each launch takes 0.7 ms.
  */
 #include "sonde_cuda.h"
 
@@ -55,8 +55,10 @@ struct pcs { /* room for what CUPTI tells, in pages */
     CUpti_PCSamplingStallReason reasons[PCS * REASONS_MAX];
 };
 
-enum { GOES = 1,
-       GONE = 2 }; /* the context is being destroyed, who does that waits for the place; does not wait any more */
+enum { /* the context is being destroyed, */
+       GOES = 1, /* who does that waits for the place; */
+       GONE,     /* does not wait any more */
+};
 
 struct place { /* a context of CUDA's */
     struct sonde_lock lock;      /* of what follows, but `used` */
