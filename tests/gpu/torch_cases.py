@@ -9,7 +9,7 @@ import sys
 
 import torch_nccl as nccl
 from cases import check_ranks, equal
-from harness import HERE, Broken, Skipped, describe, environment, marked_line, tail
+from harness import HERE, Broken, Skipped, describe, marked_line, tail
 from values_cases import coverage_of
 
 SCRIPT = os.path.join(HERE, "torch_step.py")
