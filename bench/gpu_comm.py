@@ -7,7 +7,8 @@ import harness
 from gpu_values import compiled, table
 
 KINDS = ("add", "stencil", "spmv", "bfs", "table", "here", "plain")
-WAYS = {"sonde: no --comm": (), "--comm": ("--comm",), "--comm --comm-sample=1/20": ("--comm", "--comm-sample=1/20")}
+WAYS = {"sonde: no --comm": (), "--comm": ("--comm",), "--comm --comm-sample=1/20": ("--comm", "--comm-sample=1/20"),
+        "--comm --comm-elements": ("--comm", "--comm-elements")}
 
 
 def run(bench, seconds, nothing):

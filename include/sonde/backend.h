@@ -449,6 +449,20 @@ struct sonde_remote_access {
 uint32_t sonde_remote_add(const struct sonde_remote_access *access);
 /* How many threads executed it since the beginning; later numbers replace earlier ones. */
 void sonde_remote_seen(uint32_t row, uint64_t threads);
+/* Its elements (--comm-elements): the bytes of each allocation of such memory fall into cells, of which there are so many at the most; 0: nobody asked. Not
+ * before the first hooked call. */
+uint64_t sonde_remote_cells(void);
+/* The cells of all objects of one size for which one stands: a row of the measurement. 0: no room. Then, when the program has ended with them, what was
+ * accessed in each, in runs of cells that have as much; and that these were all. */
+struct sonde_remote_array {
+    uint32_t object;        /* 0: not known */
+    uint32_t device, owner; /* as in struct sonde_remote_access */
+    uint32_t shift;         /* a cell has 1 << shift bytes */
+    uint64_t bytes;         /* of one object */
+};
+uint32_t sonde_remote_array_add(const struct sonde_remote_array *array);
+bool sonde_remote_run_add(uint32_t array, uint32_t kind, uint32_t first, uint32_t count, uint64_t bytes); /* kind: 0 loads, 1 stores, 2 atomics; bytes in each; false: no room */
+void sonde_remote_array_read(uint32_t array);
 /* Once for each operation that is, or may be, one with such accesses: looked at (NONE), or why not. */
 void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine);
 

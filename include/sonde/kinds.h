@@ -183,6 +183,7 @@ enum {
     SONDE_VALUES_COARSE = 1, /* what operations leave unchanged */
     SONDE_VALUES_FINE = 2,   /* what the accesses of kernels read and write */
     SONDE_VALUES_REMOTE = 4, /* --comm: how much of it is not in their device's memory; without the others */
+    SONDE_VALUES_CELLS = 8,  /* with that, which parts of that memory */
 };
 
 /* The owner of memory of another process, on whichever device. */

@@ -83,7 +83,9 @@
     X(MIGRATION, struct sonde_row_migration, 0)                                                            \
     T(MESSAGE, struct sonde_row_message, THREAD, enter_ns, leave_ns, message_rows_dropped, "message")      \
     X(STALL, struct sonde_row_stall, 0)                                                                    \
-    X(INSTRUCTION, struct sonde_row_instruction, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)
+    X(INSTRUCTION, struct sonde_row_instruction, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)                 \
+    X(ARRAY, struct sonde_row_array, 0)                                                                    \
+    X(CELL, struct sonde_row_cell, SONDE_ROWS_NO_ID)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -486,6 +488,23 @@ struct sonde_row_remote {
     X(row, node, ZERO) X(row, object, ZERO) X(row, file, ZERO) X(row, line, ZERO) X(row, number, DELTA)               \
     X(row, what, ZERO) X(row, bytes, ZERO) X(row, missed, ZERO) X(row, engine, ZERO) X(row, device, ZERO)             \
     X(row, owner, ZERO) X(row, count, ZERO)
+/* Objects of one size and site in memory of another device or of the host, which fall into cells: the first at the object's beginning, the last one as
+ * long as is left. */
+struct sonde_row_array {
+    uint32_t object;        /* what stands for the objects of one site, 0 not known */
+    uint32_t device, owner; /* as in REMOTE */
+    uint16_t shift, read;   /* a cell has 1 << shift bytes; 1: all that was accessed stands in CELL */
+    uint64_t bytes;         /* of one object */
+};
+#define SONDE_COLUMNS_ARRAY(X, row) \
+    X(row, object, ZERO) X(row, device, ZERO) X(row, owner, ZERO) X(row, shift, ZERO) X(row, read, ZERO) X(row, bytes, ZERO)
+/* Cells that follow each other, of which kernels' threads accessed as many bytes. */
+struct sonde_row_cell {
+    uint32_t array, kind;  /* its row of ARRAY; 0 loads, 1 stores, 2 atomics */
+    uint32_t first, count; /* cells, from 0 */
+    uint64_t bytes;        /* in each */
+};
+#define SONDE_COLUMNS_CELL(X, row) X(row, array, DELTA) X(row, kind, ZERO) X(row, first, DELTA) X(row, count, ZERO) X(row, bytes, ZERO)
 /* What the driver moved of managed memory from one place to another, of the objects of one site, and page faults that processors met there. */
 struct sonde_row_migration {
     uint32_t object;       /* that stands for the objects of one site; 0 not known */
@@ -744,6 +763,8 @@ static_assert(sizeof(struct sonde_row_bits) == 56, "format");
 static_assert(sizeof(struct sonde_row_type) == 8, "format");
 static_assert(sizeof(struct sonde_row_guess) == 120, "format");
 static_assert(sizeof(struct sonde_row_remote) == 40, "format");
+static_assert(sizeof(struct sonde_row_array) == 24, "format");
+static_assert(sizeof(struct sonde_row_cell) == 24, "format");
 static_assert(sizeof(struct sonde_row_counter) == 48, "format");
 static_assert(sizeof(struct sonde_row_stall) == 64, "format");
 static_assert(sizeof(struct sonde_row_instruction) == 8, "format");

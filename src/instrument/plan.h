@@ -15,6 +15,8 @@
  *
  *   SONDE_PLAN_REMOTE: behind the counts, for each access that is looked at by its address, in their order, SONDE_PLAN_REMOTE_SLOTS words: how many
  *   threads accessed memory of each slot (struct sonde_plan_remote).
+ *   SONDE_PLAN_CELLS: no more in a part. Each thread adds the bytes of its access to the cells of memory that it covers: words of another array, which the
+ *   table of memory names (SONDE_PLAN_CELL_KINDS). Accesses through parameters look into the table for that, too.
  *
  * An access may have several frequent values. What those who voted saw stays there, and the host finds in it what else several of them
  * saw: each of these is the guess of an area of its own, which stands from the beginning, and the launches that guess take turns. In a
@@ -34,6 +36,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <sonde/kinds.h>
+
 enum {
     SONDE_PLAN_COUNTS = 1,
     SONDE_PLAN_VALUES = 2,
@@ -42,6 +46,7 @@ enum {
     SONDE_PLAN_GUESSES = 16,
     SONDE_PLAN_REMOTE = 32,
     SONDE_PLAN_BLOCKS = 64,
+    SONDE_PLAN_CELLS = 128, /* with REMOTE: which bytes of an allocation accesses are to */
 };
 
 #define SONDE_PLAN_MIX     2654435761u
@@ -145,12 +150,22 @@ struct sonde_plan_remote {
     uint64_t home, home_bytes;  /* a stretch without ranges, in which most accesses are expected: they need no search */
     uint64_t begin, bytes;      /* of all ranges; 0 bytes: there is none */
     uint64_t step;              /* of the search: half of `room`, in bytes of ranges; below one range: there is nothing to halve */
+    uint64_t cells;             /* address of the array of all cells: SONDE_PLAN_CELLS */
     struct sonde_plan_remote_range {
         uint64_t begin, end; /* behind the last one: UINT64_MAX */
         uint64_t next;       /* where the next one begins */
-        uint64_t slot;
+        uint32_t slot;
+        uint32_t cells;      /* SONDE_PLAN_CELLS: number of the first cell, a multiple of SONDE_PLAN_CELL_STEP, | binary logarithm of a cell's bytes; 0: none */
     } range[SONDE_PLAN_REMOTE_RANGES];
 };
+/* A cell is a word of each kind, one behind the other: bytes that were loaded, stored, accessed atomically. */
+#define SONDE_PLAN_CELL_KINDS 3u
+#define SONDE_PLAN_CELL_STEP  64u
+#define SONDE_PLAN_CELL_LEAST 2u /* a cell's bytes are at the least 1 << this */
+static inline unsigned sonde__plan_cell_kind(enum sonde_access op)
+{
+    return op == SONDE_ACCESS_STORE ? 1 : (op == SONDE_ACCESS_LOAD || op == SONDE_ACCESS_COPY ? 0 : 2);
+}
 /* A table of `count` ranges in the order of their addresses, of which begin, end and slot are there; `home` and what is between them follow. */
 void sonde__plan_remote_close(struct sonde_plan_remote *t, uint32_t count);
 /* Of a part that has been read. */

@@ -518,7 +518,7 @@ static void put_head(struct copy *c)
         say(c->out, "%s.param .u64 sonde_area", any ? ",\n" : "");
     if (sets_of(c))
         say(c->out, "%s.param .align 8 .b8 sonde_sets[%zu]", any || has_area(c) ? ",\n" : "", c->flow.sets * sizeof(struct sonde_plan_set));
-    if (sonde__ptx_has_checked(c))
+    if (sonde__ptx_has_table(c))
         say(c->out, ",\n.param .align 8 .b8 sonde_remote[%zu]", sizeof(struct sonde_plan_remote));
     if (variables)
         say(c->out, "%s.param .align 8 .b8 sonde_variables[%zu]", any || has_area(c) || sets_of(c) ? ",\n" : "", variables * sizeof(uint64_t));

@@ -37,6 +37,8 @@ enum sonde_value_missed sonde__ptx_plain(const struct sonde_ptx *p, const struct
 /* SONDE_PLAN_REMOTE: is access `k` of the kernel looked at by its address? How many are. The others are to what a parameter points to, or to variables. */
 bool sonde__ptx_is_checked(const struct sonde_ptx_flow *flow, uint32_t k);
 uint32_t sonde__ptx_checked(const struct sonde_ptx_function *f, const struct sonde_ptx_flow *flow);
+/* Is struct sonde_plan_remote among its copy's parameters? */
+bool sonde__ptx_takes_table(const struct sonde_ptx_function *f, const struct sonde_ptx_flow *flow, uint32_t what);
 static inline struct sonde_plan sonde__ptx_plan(const struct sonde_ptx_function *f, const struct sonde_ptx_flow *flow, uint32_t what)
 {
     return (struct sonde_plan){what, f->blocks, f->accesses, what & SONDE_PLAN_REMOTE ? sonde__ptx_checked(f, flow) : 0};

@@ -79,9 +79,9 @@ void sonde__ptx_sum(struct copy *c, const char *what, size_t at);
 
 /* ---- remote memory (rewrite_remote.c); both do nothing where no access is looked at ---- */
 
-static inline bool sonde__ptx_has_checked(const struct copy *c)
+static inline bool sonde__ptx_has_table(const struct copy *c)
 {
-    return c->plan & SONDE_PLAN_REMOTE && sonde__ptx_checked(c->f, &c->flow);
+    return sonde__ptx_takes_table(c->f, &c->flow, c->plan);
 }
 
 /* At the kernel's beginning; before an access. */

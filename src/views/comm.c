@@ -9,6 +9,7 @@
 #include "analyze/answers/summary/caveats.h"
 #include "analyze/model/recorded.h"
 #include "base/number.h"
+#include "comm_elements.h"
 #include "groups.h"
 #include "names.h"
 #include "view.h"
@@ -138,6 +139,8 @@ static const struct sonde_view_column columns[] = {
     {"faults", NULL, SONDE_CELL_LIST, 0, 0, "page faults on CUDA's managed memory, most first", .of = &faults},
     {"collectives", NULL, SONDE_CELL_LIST, 0, 0, "what each rank asked of NCCL, and how that was carried out, most bytes sent first", .of = &collectives},
     {"coverage", NULL, SONDE_CELL_LIST, 0, 0, "kernels whose accesses were counted (record --comm), most launches first", .of = &coverage},
+    {"elements", NULL, SONDE_CELL_LIST, 0, 0, "which parts of data objects kernels accessed (record --comm-elements), most bytes first", .of = &sonde__comm_elements},
+    {"elements_unread", NULL, SONDE_CELL_COUNT, 0, 0, "data objects of which that is not known, as the program was killed, or there was no room"},
 };
 static const struct sonde_view_columns comm = SONDE_VIEW_COLUMNS("comm", columns);
 
@@ -160,7 +163,7 @@ static void name_end(const struct sonde_query *q, struct sonde_text *out, uint32
     }
 }
 
-static void key_cell(struct sonde_view_table *t, const struct sonde_query *q, uint32_t process, struct sonde_comm_end end)
+void sonde__comm_key_cell(struct sonde_view_table *t, const struct sonde_query *q, uint32_t process, struct sonde_comm_end end)
 {
     struct sonde_text name = {0};
     if (end.where == SONDE_COMM_DEVICE && q->m->process_count < 2) {
@@ -182,7 +185,7 @@ static void name_cell(struct sonde_view_table *t, const struct sonde_query *q, u
     sonde_cell_take(t, &name);
 }
 
-static void way_cell(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm_pair *p)
+void sonde__comm_way_cell(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm_pair *p)
 {
     struct sonde_text text = {0};
     name_end(q, &text, sonde_comm_process(p, p->from), p->from);
@@ -220,8 +223,8 @@ static void pair_row(struct sonde_view_table *t, const struct sonde_query *q, co
     const struct sonde_comm_pair *p = &way->pair;
     const struct sonde_comm_sum *s = &way->sum;
     const double rate = has_rate(s) ? (double)s->bytes / (double)s->ns : 0; /* bytes per ns, GB per s */
-    key_cell(t, q, sonde_comm_process(p, p->from), p->from);
-    key_cell(t, q, sonde_comm_process(p, p->to), p->to);
+    sonde__comm_key_cell(t, q, sonde_comm_process(p, p->from), p->from);
+    sonde__comm_key_cell(t, q, sonde_comm_process(p, p->to), p->to);
     name_cell(t, q, sonde_comm_process(p, p->from), p->from);
     name_cell(t, q, sonde_comm_process(p, p->to), p->to);
     sonde_cell_text(t, sonde_comm_kind_name(p->kind));
@@ -276,9 +279,9 @@ static void line_row(struct sonde_view_table *t, const struct sonde_query *q, co
     sonde_cell_text(t, line->kernel ? line->file : (line->node ? node->file : NULL));
     sonde_cell_int(t, line->kernel ? line->line : (line->node && node->line), line->kernel ? line->line : node->line);
     sonde_cell_text(t, line->kernel);
-    key_cell(t, q, sonde_comm_process(p, p->from), p->from);
-    key_cell(t, q, sonde_comm_process(p, p->to), p->to);
-    way_cell(t, q, p);
+    sonde__comm_key_cell(t, q, sonde_comm_process(p, p->from), p->from);
+    sonde__comm_key_cell(t, q, sonde_comm_process(p, p->to), p->to);
+    sonde__comm_way_cell(t, q, p);
     sonde_cell_text(t, sonde_comm_kind_name(p->kind));
     sum_cells(t, q, c, p, &line->sum, line->exact);
     sonde_cell_int(t, line->node, line->node);
@@ -299,10 +302,10 @@ static void object_row(struct sonde_view_table *t, const struct sonde_query *q, 
     else
         sonde_cell_unknown(t);
     sonde_text_fini(&site);
-    key_cell(t, q, p->process, object->owner);
-    key_cell(t, q, sonde_comm_process(p, p->from), p->from);
-    key_cell(t, q, sonde_comm_process(p, p->to), p->to);
-    way_cell(t, q, p);
+    sonde__comm_key_cell(t, q, p->process, object->owner);
+    sonde__comm_key_cell(t, q, sonde_comm_process(p, p->from), p->from);
+    sonde__comm_key_cell(t, q, sonde_comm_process(p, p->to), p->to);
+    sonde__comm_way_cell(t, q, p);
     sonde_cell_text(t, sonde_comm_kind_name(p->kind));
     sum_cells(t, q, c, p, &object->sum, is_exact(c, p->kind));
     sonde_cell_frames(t, q, object->node);
@@ -311,7 +314,7 @@ static void object_row(struct sonde_view_table *t, const struct sonde_query *q, 
 static void fault_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm_faults *f)
 {
     struct sonde_text site = {0};
-    key_cell(t, q, f->process, f->at);
+    sonde__comm_key_cell(t, q, f->process, f->at);
     name_cell(t, q, f->process, f->at);
     sonde_cell_int(t, true, f->count);
     sonde_cell_text(t, f->kind != SONDE_OBJECT_NONE ? sonde_object_kind_name(f->kind) : NULL);
@@ -556,6 +559,16 @@ static void link_row(struct sonde_view_table *t, const struct sonde_comm_link *l
     sonde_cell_share(t, (double)known, (double)counted);
 }
 
+static void show_elements(const struct sonde_query *q, const struct sonde_comm *c, bool part, size_t count, struct sonde_view_table *t, struct sonde_view_data *out)
+{
+    if (count)
+        sonde__comm_elements_show(q, c, count, t, out);
+    else if (!c->unread && !part)
+        sonde_view_say(out, false, "no elements were counted: record --comm-elements does, of memory of other devices and of the host");
+    if (c->unread)
+        sonde_view_say(out, false, "Of %u data object%s the elements are not known: the program was killed, or there was no room for them.", c->unread, c->unread == 1 ? "" : "s");
+}
+
 static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct sonde_view_data *out)
 {
     struct sonde_view_table *t = out->root = sonde_view_table(out, &comm);
@@ -570,6 +583,8 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
     struct sonde_view_table *pair_table = sonde_cell_list(t), *line_table = sonde_cell_list(t), *object_table = sonde_cell_list(t);
     struct sonde_view_table *link_table = sonde_cell_list(t);
     struct sonde_view_table *matrix_table = sonde_cell_list(t), *missed = sonde_cell_list(t), *asked = sonde_cell_list(t), *looked_at = sonde_cell_list(t);
+    struct sonde_view_table *element_table = sonde_cell_list(t);
+    sonde_cell_int(t, true, c->unread);
     const bool part = q->range.from.given || q->range.to.given;
     const size_t pair_count = rows_of(q, pair_table, c->pairs.count, "comm --by pair");
     const size_t line_count = rows_of(q, line_table, c->lines.count, "comm --by line");
@@ -596,6 +611,8 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         link_row(link_table, &c->links.items[i], true);
         link_row(link_table, &c->links.items[i], false);
     }
+    const size_t array_count = rows_of(q, element_table, c->arrays.count, "comm --by element");
+    sonde__comm_elements_fill(q, c, array_count, element_table);
     if (!c->pairs.count) {
         sonde_view_say(out, false, "no copy and no migration %s", part ? "began in this time" : "was recorded");
         if (c->coverage.count)
@@ -610,6 +627,8 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         sonde_view_show(out, line_table, !by);
     if (!by || by == SONDE_COMM_BY_OBJECT)
         sonde_view_show(out, object_table, !by);
+    if (by == SONDE_COMM_BY_ELEMENT)
+        show_elements(q, c, part, array_count, element_table, out);
     if (!by && missed_count)
         sonde_view_show(out, missed, true);
     if (!by && asked_count)
@@ -649,8 +668,8 @@ const struct sonde_view sonde_view_comm = {
     .summary = "communication: bytes from device to device and host, by line and data object",
     .description = "Copies and migrations, and with record --comm loads, stores and atomics of kernels, by where they come from and where they go: a matrix of devices, then pairs, the lines that asked, and the data objects.",
     .single = true,
-    .tables = (const struct sonde_view_columns *const[]){&comm, &grid, NULL},
-    .options = (const char *const[]){"by", "from", "to", NULL},
+    .tables = (const struct sonde_view_columns *const[]){&comm, &grid, &sonde__comm_picture, NULL},
+    .options = (const char *const[]){"by", "shape", "from", "to", NULL},
     .caveats = SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON | SONDE_CAVEAT_PAUSES,
     .needs_operations = true,
     .make = make,

@@ -204,9 +204,8 @@ static size_t spark_column(const struct sonde_memory_space *space, uint64_t at_n
 /* Each column is as high as the most that was held in its part of the time. */
 static void spark_cell(struct sonde_view_table *t, const struct sonde_memory_space *space)
 {
-    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     uint64_t most[SPARK_COLUMNS] = {0}, level = 0;
-    struct sonde_text picture = {0};
+    double heights[SPARK_COLUMNS];
     size_t column = 0;
     for (size_t i = 0; i < space->points.count; i++) {
         const struct sonde_memory_point *p = &space->points.items[i];
@@ -215,11 +214,9 @@ static void spark_cell(struct sonde_view_table *t, const struct sonde_memory_spa
         level = p->bytes;
         most[column] = level > most[column] ? level : most[column];
     }
-    for (size_t i = 0; i < SPARK_COLUMNS; i++) {
-        const double part = space->peak_bytes ? (double)most[i] / (double)space->peak_bytes : 0;
-        sonde_text_add(&picture, most[i] ? blocks[(size_t)(part * 7.999)] : " ");
-    }
-    sonde_cell_take(t, &picture);
+    for (size_t i = 0; i < SPARK_COLUMNS; i++)
+        heights[i] = most[i] ? (double)most[i] / (double)space->peak_bytes : -1;
+    sonde_cell_bars(t, heights, SPARK_COLUMNS);
 }
 
 static uint64_t alive_of(const struct sonde_memory_space *space, uint64_t *bytes)

@@ -58,9 +58,12 @@ enum sonde_comm_by {
     SONDE_COMM_BY_PAIR,
     SONDE_COMM_BY_LINE,
     SONDE_COMM_BY_OBJECT,
+    SONDE_COMM_BY_ELEMENT,
 };
 struct sonde_query_comm { /* what is asked of the view comm alone */
     enum sonde_comm_by by; /* what people see */
+    char of[256];          /* objects whose site has this in it are rows and columns: elements of as many bytes as fit */
+    uint64_t rows, columns; /* 0: none are */
 };
 
 struct sonde_query {

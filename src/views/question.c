@@ -1,6 +1,7 @@
 /* question.c - see question.h. */
 #include "question.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +17,9 @@ enum {
 /* ---- options -------------------------------------------------------------------- */
 
 /* Those of the profile, and what the view comm has besides. */
-static const char *const by_names[] = {"line", "function", "module", "kernel", "object", "pair", NULL};
-enum { BY_PAIR = SONDE_BY_OBJECT + 1 };
+static const char *const by_names[] = {"line", "function", "module", "kernel", "object", "pair", "element", NULL};
+enum { BY_PAIR = SONDE_BY_OBJECT + 1,
+       BY_ELEMENT };
 
 #define AT(field) offsetof(struct sonde_question, field)
 /* clang-format off */
@@ -37,7 +39,9 @@ const struct sonde_option sonde_question_options[] = {
     {.name = "by", .type = SONDE_OPTION_CHOICE, .argument = "WHAT", .choices = by_names,
      .offset = AT(by),
      .help = "profile: a flat list by line, function, module, kernel or object; with --top-down or --bottom-up the "
-             "first three group that tree. comm: pairs, lines or objects alone."},
+             "first three group that tree. comm: pairs, lines or objects alone, or elements of objects (record --comm-elements)."},
+    {.name = "shape", .type = SONDE_OPTION_STRING, .argument = "[NAME=]ROWSxCOLUMNS", .offset = AT(rows_columns),
+     .help = "comm --by element: objects whose allocation's call path contains NAME, or all, are matrices of so many elements, row after row."},
     {.name = "metric", .letter = 'm', .type = SONDE_OPTION_STRING, .argument = "LIST",
      .offset = AT(metric),
      .help = "profile: columns, such as gpu,ops,bytes,api,sync,queue,cpu,blame. The first one sorts."},
@@ -212,9 +216,9 @@ static int ask_columns(const struct sonde_question *asked, struct sonde_columns 
 
 static int ask_contexts(const struct sonde_question *asked, struct sonde_query_contexts *contexts, struct sonde_question_error *error)
 {
-    if (asked->by == BY_PAIR) {
+    if (asked->by >= BY_PAIR) {
         sonde_diag_set(&error->diag, SONDE_EINVALID, NULL, "needs line, function, module, kernel or object");
-        return refuse(error, "by", by_names[BY_PAIR], -1);
+        return refuse(error, "by", by_names[asked->by], -1);
     }
     const bool flat = asked->by >= SONDE_BY_KERNEL;
     if (asked->shape == 1 + SONDE_PROFILE_TOP_DOWN && flat) {
@@ -237,16 +241,37 @@ static int ask_contexts(const struct sonde_question *asked, struct sonde_query_c
 
 /* ---- all of it --------------------------------------------------------------------------- */
 
+/* "grid=512x1024", "512x1024". */
+static bool read_shape(const char *text, struct sonde_query_comm *comm)
+{
+    const char *equals = strrchr(text, '='), *at = equals ? equals + 1 : text;
+    char *end;
+    const bool named = equals && (size_t)(equals - text) < sizeof comm->of;
+    comm->of[0] = 0;
+    if (named)
+        memcpy(comm->of, text, (size_t)(equals - text)), comm->of[equals - text] = 0;
+    comm->rows = isdigit((unsigned char)*at) ? strtoull(at, &end, 10) : 0;
+    if (!comm->rows || *end != 'x' || !isdigit((unsigned char)end[1]))
+        return false;
+    comm->columns = strtoull(end + 1, &end, 10);
+    return comm->columns && !*end && (named || !equals);
+}
+
 static int ask_comm(const struct sonde_question *asked, struct sonde_query_comm *comm, struct sonde_question_error *error)
 {
+    if (asked->rows_columns && !read_shape(asked->rows_columns, comm)) {
+        sonde_diag_set(&error->diag, SONDE_EINVALID, NULL, "needs ROWSxCOLUMNS, or NAME=ROWSxCOLUMNS");
+        return refuse(error, "shape", asked->rows_columns, -1);
+    }
     switch (asked->by) {
     case -1: comm->by = SONDE_COMM_BY_ALL; return 0;
     case BY_PAIR: comm->by = SONDE_COMM_BY_PAIR; return 0;
     case SONDE_BY_LINE: comm->by = SONDE_COMM_BY_LINE; return 0;
     case SONDE_BY_OBJECT: comm->by = SONDE_COMM_BY_OBJECT; return 0;
+    case BY_ELEMENT: comm->by = SONDE_COMM_BY_ELEMENT; return 0;
     default: break;
     }
-    sonde_diag_set(&error->diag, SONDE_EINVALID, NULL, "needs pair, line or object");
+    sonde_diag_set(&error->diag, SONDE_EINVALID, NULL, "needs pair, line, object or element");
     return refuse(error, "by", by_names[asked->by], -1);
 }
 

@@ -28,6 +28,7 @@ struct sonde_question { /* as it was asked; -1, 0 or NULL where it was not. Text
     int by;                 /* profile: enum sonde_profile_by */
     int ids;
     const char *metric, *derive, *sort, *root;
+    const char *rows_columns; /* comm */
     const char *from, *to;  /* statistics, blame */
     const char *lane;       /* statistics */
     double threshold;       /* values: in percent */

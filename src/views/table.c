@@ -192,6 +192,15 @@ void sonde_cell_take(struct sonde_view_table *t, struct sonde_text *text)
     sonde_text_fini(text);
 }
 
+void sonde_cell_bars(struct sonde_view_table *t, const double *heights, size_t count)
+{
+    static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    struct sonde_text picture = {0};
+    for (size_t i = 0; i < count; i++)
+        sonde_text_add(&picture, heights[i] < 0 ? " " : bars[(size_t)(heights[i] * 7.999)]);
+    sonde_cell_take(t, &picture);
+}
+
 void sonde_cell_int(struct sonde_view_table *t, bool known, uint64_t value)
 {
     append(t, WHOLES, (struct sonde_cell){.state = known ? SONDE_CELL_INTEGER : SONDE_CELL_UNKNOWN, .integer = value});

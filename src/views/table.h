@@ -189,6 +189,8 @@ void sonde_cell_blank(struct sonde_view_table *t);
 void sonde_cell_text(struct sonde_view_table *t, const char *text);
 /* The same of a text that was put together for it, which is given back. */
 void sonde_cell_take(struct sonde_view_table *t, struct sonde_text *text);
+/* A picture in a line of TEXT: a bar for each height from 0 to 1; below 0: nothing there. */
+void sonde_cell_bars(struct sonde_view_table *t, const double *heights, size_t count);
 /* The same, in a tree: the terminal indents it. */
 void sonde_cell_tree(struct sonde_view_table *t, uint32_t depth, const char *text);
 /* COUNT, ID, KEY, TIME, BYTES, NUMBER. */

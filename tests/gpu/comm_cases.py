@@ -139,6 +139,55 @@ def check_remote_of(m):
     yield "the others are named, and why", "not asked for" in reasons.get("stencil", "") and "chose" in reasons.get("once", ""), str(reasons)
 
 
+def spread(size, shift, places):
+    """Bytes by cell of accesses (where, how wide, how often)."""
+    cells = [0] * ((size - 1 >> shift) + 1)
+    for at, wide, times in places:
+        for byte in range(at, at + wide):
+            cells[byte >> shift] += times
+    return cells
+
+
+ELEMENTS = {  # of elements.cu: size, binary logarithm of a cell, which way, kind, what each cell has
+    "matrix": (128 * 256 * 4, 2, 1, 0, "load", lambda: [(4 * (256 * row + column), 4, 40) for row in range(128) for column in range(128)]),
+    "wide": (4096 * 16, 2, 0, 1, "store", lambda: [(16 * i, 16, 1) for i in range(0, 4096, 3)]),
+    "bins": (64 * 4, 2, 0, 1, "atomic", lambda: [(4 * i, 4, 64) for i in range(7)]),
+    "large": (4 * MIB, 6, 0, 1, "store", lambda: [(48 * i, 1, 1) for i in range(4 * MIB // 48)]),
+    "host": (8000, 2, "host", 0, "load", lambda: [(8 * i, 8, 3) for i in range(10, 990)]),
+}
+
+
+def check_elements(m):
+    rows = {}
+    for row in m.view("comm --by element")["elements"]:
+        rows.setdefault(row["site"].split(" ←")[0].split(":")[-1], []).append(row)
+    lines = {name: str(marked_line(source("elements"), name)) for name in ELEMENTS}
+    yield equal("objects of which elements were accessed, by the line that allocated them", sorted(rows), sorted(lines.values()))
+    for name, (size, shift, start, end, kind, places) in ELEMENTS.items():
+        found = rows.get(lines[name], [])
+        yield equal(f"{name}: ways", [(row["from"], row["to"], row["kind"], row["object_bytes"], row["cell_bytes"]) for row in found], [(start, end, kind, size, 1 << shift)])
+        cells, truth = [0] * ((size - 1 >> shift) + 1), spread(size, shift, places())
+        for run in (run for row in found for run in row["runs"]):
+            for k in range(run["cells"]):
+                cells[(run["first_byte"] >> shift) + k] += run["bytes"]
+        wrong = [(k, a, b) for k, (a, b) in enumerate(zip(cells, truth)) if a != b]
+        yield f"{name}: each of its {len(truth)} cells", not wrong, f"{len(wrong)}, the first (cell, found, in truth): {wrong[:3]}"
+    yield equal("objects without elements", m.view("comm")["elements_unread"], 0)
+
+
+def check_elements_add_up(m):
+    """All that was accessed of an object is in its elements, which tell call paths of its line apart."""
+    yield from check_remote(m)
+    found = m.view("comm")
+    ways, cells = {}, {}
+    for rows, of in ((found["objects"], ways), (found["elements"], cells)):
+        for row in rows:
+            key = row["site"].split(" ←")[0], row["owner"], row["from"], row["to"], row["kind"]
+            if row["kind"] in ("load", "store", "atomic"):
+                of[key] = of.get(key, 0) + row["bytes"]
+    yield equal("bytes of elements, by object and way", cells, ways)
+
+
 CASES = [
     Case("peers", ["{bin}/peers"], {"pull": 50}, {"peer_copy": (18, 27 * MIB), "fill": (1, 4 * MIB), "read": (1, 4 * MIB)},
          [check_peers, check_peer_pairs, known.check_communication], gpus=2),
@@ -146,6 +195,8 @@ CASES = [
     Case("migrations", ["{bin}/migrations"], {"add": 3}, {}, checks=[check_migrations], options=["--comm"], gpus=2),
     Case("between", ["{bin}/between"], checks=[check_between], gpus=2),
     Case("remote", ["{bin}/remote"], checks=[check_remote], options=["--comm"], gpus=2),
+    Case("remote-elements", ["{bin}/remote"], checks=[check_elements_add_up], options=["--comm", "--comm-elements"], gpus=2),
+    Case("elements", ["{bin}/elements"], checks=[check_elements], options=["--comm", "--comm-elements"], gpus=2),
     Case("ring", ["{bin}/ring"], checks=[check_ring(False)], options=["--comm"], gpus=2),
     Case("ring-right", ["{bin}/ring", "right"], checks=[check_ring(True)], options=["--comm"], gpus=2),
     Case("ipc", ["{bin}/ipc"], checks=[check_ipc], options=["--comm"], gpus=2),

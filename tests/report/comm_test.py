@@ -2,6 +2,7 @@
 follows from its source. What no OpenCL program can show is made by tests/cli/live.py.
 """
 import os
+import random
 import re
 import shutil
 
@@ -277,6 +278,172 @@ class Kernels(Case):
         self.made(path)
         self.assertEqual(self.json(path, "comm", "--from", "1%")["pairs"], [])
         self.assertIn("Accesses of kernels have no times", self.ok("report", path, "comm", "--from", "1%").out)
+
+
+class Elements(Case):
+    """Which parts of objects kernels accessed, as record --comm-elements counts it: what the report has is what the bytes, one by one, add up to."""
+
+    def made(self, path, seed=1, sizes=((1000, 2), (4096, 4), (37, 2)), contexts=2, read=True):
+        """Random cells of three objects in two contexts; of each (allocating function, kind) the bytes by cell, and its size and shift."""
+        random_, truth = random.Random(seed), {}
+        p = live.Process("node-4711-1", 4711)
+        gpus, thread = [p.device("GPU"), p.device("GPU")], p.thread(4711)
+        queue, at = p.queue(gpus[0]), p.start_ns + 10**6
+        here = lambda name, line: p.node(0, p.frame(live.PYTHON, p.python(name, "/home/user/halo.py", line)))
+        halo = p.enqueue(thread, queue, "cuLaunchKernel", here("step", 7), "kernel", at, at + 10, at + 500, at + 1500, name="halo")
+        p.looked_at(halo, 1)
+        for number, (size, shift) in enumerate(sizes):
+            node = p.node(here(f"make{number}", 3 + number), p.frame(live.API, offset=2, name="cuMemAlloc"))
+            obj, cells = p.object(5, node, size, p.start_ns, device=gpus[1]), (size - 1 >> shift) + 1
+            p.remote(halo, obj, number, 1, gpus[0], gpus[1], what=1)
+            for _ in range(contexts):
+                array = p.array(obj, size, gpus[0], gpus[1], shift, read)
+                for _ in range(12 if read else 0):
+                    first = random_.randrange(cells)
+                    count, kind, each = random_.randint(1, cells - first), random_.randrange(3), random_.choice((4, 8, 24))
+                    p.cells(array, kind, first, count, each)
+                    of = truth.setdefault((f"make{number}", ("load", "store", "atomic")[kind]), (size, shift, [0] * cells))
+                    for k in range(first, first + count):
+                        of[2][k] += each
+        live.write_manifest(path, ["halo.py"])
+        p.write(path)
+        return truth
+
+    def rows(self, path, *options):
+        return {(row["site"].split("(")[0], row["kind"]): row for row in self.json(path, "comm", *options)["elements"]}
+
+    def test_cells_add_up(self):
+        for seed in range(5):
+            path = self.path(f"elements{seed}.sonde")
+            truth, found = self.made(path, seed), self.rows(path, "--by", "element")
+            self.assertEqual(found.keys(), truth.keys())
+            for key, (size, shift, cells) in truth.items():
+                row = found[key]
+                each = [min(1 << shift, size - (k << shift)) for k in range(len(cells))]
+                self.assertEqual((row["object_bytes"], row["cell_bytes"], row["bytes"]), (size, 1 << shift, sum(cells)))
+                self.assertEqual(row["touched_bytes"], sum(n for n, bytes in zip(each, cells) if bytes))
+                self.assertAlmostEqual(row["times"], row["bytes"] / row["touched_bytes"])
+                self.assertEqual((row["from"], row["to"]), (1, 0) if key[1] == "load" else (0, 1))
+                runs = [0] * len(cells)
+                for run in row["runs"]:
+                    for k in range(run["cells"]):
+                        runs[run["first_byte"] // (1 << shift) + k] += run["bytes"]
+                self.assertEqual(runs, cells)
+                self.assertTrue(all(a["first_byte"] + a["cells"] * (1 << shift) < b["first_byte"] or a["bytes"] != b["bytes"] for a, b in zip(row["runs"], row["runs"][1:])))
+            self.assertEqual([row["bytes"] for row in self.json(path, "comm")["elements"]], sorted((sum(cells) for *_, cells in truth.values()), reverse=True))
+            self.assertFalse(any(row["runs"] for row in self.rows(path).values()))
+
+    def test_grids(self):
+        """A line of bytes, and rows and columns of them, divisible or not: each part has the bytes of the cells that lie in it, and its share of others."""
+        path = self.path("grids.sonde")
+        truth = self.made(path)
+        for shape, of in ((None, "make"), ("64x64", "make1"), ("16x8", "make1"), ("10x25", "make0"), ("7x5", "make2"), ("4096x1", "make1")):
+            name, _, matrix = (shape or "1x0").partition("x")
+            options = ("--by", "element", *(("--shape", f"{of}={shape}") if shape else ()))
+            for (function, kind), row in self.rows(path, *options).items():
+                size, shift, cells = truth[function, kind]
+                wanted = (int(name), int(matrix)) if shape and function == of else (1, size)
+                self.assertEqual((row["rows"], row["columns"]), wanted)
+                rows, columns = row["grid_rows"], row["grid_columns"]
+                self.assertAlmostEqual(sum(part["bytes"] for part in row["grid"]), sum(cells), delta=1e-6 * sum(cells))
+                if size % (rows * columns) or (wanted[0] > 1 and size // wanted[0] < 1 << shift):
+                    continue
+                expected = [[0.0] * columns for _ in range(rows)]
+                for byte in range(size):
+                    in_cell = min(1 << shift, size - (byte >> shift << shift))
+                    at = byte % (size // wanted[0]) * columns // (size // wanted[0])
+                    expected[byte * rows // size][at] += cells[byte >> shift] / in_cell
+                grid = [[0.0] * columns for _ in range(rows)]
+                for part in row["grid"]:
+                    grid[part["row"]][part["column"]] = part["bytes"]
+                for row_found, row_expected in zip(grid, expected):
+                    for a, b in zip(row_found, row_expected):
+                        self.assertAlmostEqual(a, b, delta=1e-6 * (1 + b))
+
+    def test_text(self):
+        path = self.path("text.sonde")
+        self.made(path)
+        text = self.ok("report", path, "comm", "--by", "element").out
+        self.assertRegex(text, r"(?m)^device +make1\(\) halo\.py:\d+ +.*[▁▂▃▄▅▆▇█]")
+        drawn = self.ok("report", path, "comm", "--by", "element", "--shape", "make1=64x64").out
+        self.assertRegex(drawn, r"(?m)^ *0–1  ?[·░▒▓█]{64}$")
+        self.assertRegex(drawn, r"(?m)^ *62–63  ?[·░▒▓█]{64}$")
+        for wrong in ("make1", "64", "64x", "x64", "0x4", "make1=4x-1", "4x4x4"):
+            self.assertIn("needs ROWSxCOLUMNS", self.fails("report", path, "comm", "--by", "element", "--shape", wrong, status=2).err)
+        plain = self.path("none.sonde")
+        self.made(plain, contexts=0)
+        self.assertIn("record --comm-elements does", self.ok("report", plain, "comm", "--by", "element").out)
+
+    def test_a_part_that_is_read_again(self):
+        """A hundredth of an array, read forty times: too little for the array, not for that part."""
+        for elements in (False, True):
+            path, p = self.path(f"again{elements}.sonde"), live.Process("node-1-1", 1)
+            gpus, thread = [p.device("GPU"), p.device("GPU")], p.thread(1)
+            queue, at = p.queue(gpus[0]), p.start_ns + 100
+            setup = p.node(0, p.frame(live.PYTHON, p.python("setup", "/home/user/halo.py", 3)))
+            array = p.object(5, p.node(setup, p.frame(live.API, offset=2, name="cuMemAlloc")), 10**5, p.start_ns, device=gpus[1])
+            halo = p.enqueue(thread, queue, "cuLaunchKernel", 0, "kernel", at, at + 10, at + 500, at + 10**6 + 500, name="halo")
+            p.remote(halo, array, 1, 10000, gpus[0], gpus[1], what=0, size=4)
+            p.looked_at(halo, 1)
+            if elements:
+                p.cells(p.array(array, 10**5, gpus[0], gpus[1]), 0, 5, 250, 160)
+            live.write_manifest(path, ["halo.py"])
+            p.write(path)
+            found = [(a["bytes"], a["looked_at_ns"], a["saving_ns"]) for a in self.json(path, "advice")["advice"] if a["rule"] == "remote_reads"]
+            self.assertEqual(found, [(40000, 10**6, 975000)] if elements else [])
+
+    def test_what_was_not_read_is_said(self):
+        path = self.path("killed.sonde")
+        self.made(path, read=False)
+        self.assertEqual(self.json(path, "comm")["elements_unread"], 6)
+        self.assertIn("Of 6 data objects the elements are not known", self.ok("report", path, "comm", "--by", "element").out)
+        self.assertIn("Accesses of kernels have no times", self.ok("report", path, "comm", "--by", "element", "--from", "1%").out)
+
+
+class Rings(Case):
+    """Devices that send around a ring."""
+
+    def odd(self, devices, to_of, kernels=False, back=False):
+        """What advice says of devices that send 1 MB, 5 times, where `to_of` says: who to whom, how often, bytes, time, saving."""
+        path, p = self.path("ring.sonde"), live.Process("node-1-1", 1)
+        shutil.rmtree(path, ignore_errors=True)
+        gpus, thread = [p.device(f"GPU {i}") for i in range(devices)], p.thread(1)
+        queues, at = [p.queue(gpu) for gpu in gpus], p.start_ns + 10**6
+        arrays = [p.object(5, p.node(0, p.frame(live.API, offset=2, name="cuMemAlloc")), 10**7, p.start_ns, device=gpu) for gpu in gpus]
+        for k in range(devices):
+            main = p.node(0, p.frame(live.PYTHON, p.python(f"rank{k}", "/home/user/ring.py", 10 + k)))
+            for to in to_of(k) + ([(k - 1) % devices] if back else []):
+                for _ in range(5):
+                    at += 10**6
+                    if kernels:
+                        node = p.enqueue(thread, queues[k], "cuLaunchKernel", main, "kernel", at, at + 10, at + 500, at + 10**5 + 500, name="send")
+                    else:
+                        p.enqueue(thread, queues[k], "cuMemcpyPeerAsync", main, "peer_copy", at, at + 10, at + 500, at + 10**5 + 500, size=10**6,
+                                  work=p.work(source="device", target="device", devices=(gpus[k], gpus[to])))
+                if kernels:
+                    p.remote(node, arrays[to], 1, 5 * 250000, gpus[k], gpus[to], what=1, size=4)
+                    p.looked_at(node, 5)
+        live.write_manifest(path, ["ring.py"])
+        p.write(path)
+        return [(a["device"], a["count"], a["bytes"], a["looked_at_ns"], a["saving_ns"]) for a in self.json(path, "advice")["advice"] if a["rule"] == "no_neighbour"]
+
+    def test_one_that_sends_elsewhere(self):
+        found = [(0, 5, 5 * 10**6, 5 * 10**5, 5 * 10**5)]
+        for devices in (4, 5, 8):
+            wrong = lambda k: [2 if k == 0 else (k + 1) % devices]
+            self.assertEqual(self.odd(devices, wrong), found)
+            self.assertEqual(self.odd(devices, wrong, kernels=True), found)
+            self.assertEqual(self.odd(devices, wrong, back=True), found)
+        said = " ".join(self.ok("report", self.path("ring.sonde"), "advice", "--min-percent", "0").out.split())
+        self.assertIn("moved 5.00 MB from device 0 to device 2, which is no neighbour of it; nearly all of the other 7 send", said)
+
+    def test_what_is_no_ring_is_not_called_one(self):
+        self.assertEqual(self.odd(4, lambda k: [(k + 1) % 4]), [])
+        self.assertEqual(self.odd(4, lambda k: [(k + 1) % 4], back=True), [])
+        self.assertEqual(self.odd(3, lambda k: [2 if k == 0 else (k + 1) % 3]), [])
+        self.assertEqual(self.odd(8, lambda k: [j for j in range(8) if j != k]), [])      # each to each
+        self.assertEqual(self.odd(8, lambda k: [j for j in (k ^ 1, k ^ 2, k ^ 4)]), [])   # a hypercube
+        self.assertEqual(self.odd(8, lambda k: [0] if k else []), [])                      # all to one
 
 
 class Managed(Case):

@@ -1,6 +1,6 @@
 /* comm.test.ts - the page Communication: what follows from its view's answer. */
 import { describe, expect, it } from "vitest";
-import { lineKey, lineText, matrixOf, measured, measuredText, objectKey, pairText, queuesOf, rateText, wayKey, wayText, type Comm, type End, type Line, type Pair, type SentObject } from "../src/model/comm.js";
+import { isOfObject, lineKey, lineText, matrixOf, measured, measuredText, objectKey, pairText, partText, queuesOf, rateText, shapeOf, timesText, wayKey, wayText, type Comm, type Elements, type End, type Line, type Pair, type SentObject } from "../src/model/comm.js";
 import type { Run } from "../src/model/types.js";
 
 function pair(from: End, to: End, bytes: number): Pair {
@@ -91,5 +91,25 @@ describe("queues of a device", () => {
     const pairs = [{ ...pair("rank 0: 1", "host", 1), process: "a" }, { ...pair("rank 1: 0", "host", 1), process: "b" }];
     expect(queuesOf(run("a", "b"), "rank 1: 0", pairs)).toEqual(["1:2"]);
     expect(queuesOf(run("a", "b"), "rank 2: 0", pairs)).toEqual([]);
+  });
+});
+
+describe("elements", () => {
+  const line = { rows: 1, columns: 1000, object_bytes: 1000, grid_rows: 1, grid_columns: 10, times: 40 } as Elements;
+
+  it("are a matrix of whole numbers, or none", () => {
+    expect(["512x1024", "1x1", "512", "x4", "0x4", "4x0", "4 x 4", "4x4x4", undefined].map(shapeOf)).toEqual([{ rows: 512, columns: 1024 }, { rows: 1, columns: 1 }, ...Array(7).fill(null)]);
+  });
+
+  it("are of the objects of their line, whoever called it", () => {
+    const object = { name: "device", site: "make() a.cu:7 ← main() a.cu:9", owner: 1, process: "p" } as SentObject, row = { ...object, site: "make() a.cu:7 ← step() a.cu:3" } as unknown as Elements;
+    expect([row, { ...row, site: "make() a.cu:8" }, { ...row, owner: 0 }].map((one) => isOfObject(one, object))).toEqual([true, false, false]);
+  });
+
+  it("are told by where they are", () => {
+    expect(partText(line, 0, 9, 2000)).toBe("bytes 900 to 999: 2.00 kB");
+    const matrix = { ...line, rows: 2000, columns: 3, grid_rows: 250, grid_columns: 3 };
+    expect(partText(matrix, 1, 2, 5)).toBe("rows 8 to 15, column 2: 5 B");
+    expect([line, { ...line, times: 1 }, { ...line, times: 1.25 }].map(timesText)).toEqual(["40 times each", "1 time each", "1.3 times each"]);
   });
 });

@@ -53,6 +53,7 @@ bool sonde__config_read(struct sonde_config *config)
     config->values_first = number("SONDE_VALUES_FIRST", 0);
     config->values_blocks = number("SONDE_VALUES_BLOCKS", 0);
     config->values_of = number("SONDE_VALUES_OF", 0);
+    config->comm_cells = number("SONDE_COMM_CELLS", 0);
     const char *kernel = sonde_setting("SONDE_VALUES_KERNEL");
     if (kernel && strlen(kernel) < sizeof config->values_kernel)
         strcpy(config->values_kernel, kernel);

@@ -17,6 +17,7 @@ struct sonde_config {
     uint32_t cpu_hz;             /* SONDE_CPU: samples per second of a thread's CPU time, 0 = none */
     unsigned values;             /* SONDE_VALUES: SONDE_VALUES_* */
     uint64_t values_blocks; /* SONDE_VALUES_BLOCKS: one of so many blocks of a launch; 0 = all */
+    uint64_t comm_cells; /* SONDE_COMM_CELLS: the most of an allocation; 0 = nobody asked */
     uint64_t values_first, values_of; /* SONDE_VALUES_FIRST, SONDE_VALUES_OF: of each `of` launches the first; 0 = all, 0 = once */
     char values_kernel[512];     /* SONDE_VALUES_KERNEL: patterns, separated by commas; empty = all */
     uint64_t values_bytes;       /* SONDE_VALUES_MEMORY: of each device, 0 = a quarter of it */

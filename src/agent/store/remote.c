@@ -1,5 +1,5 @@
-/* remote.c - accesses of kernels to memory of other devices and of the host (--comm): a row for each access and what it went to, and for each
- * kernel in its calling context how many launches were looked at.
+/* remote.c - accesses of kernels to memory of other devices and of the host (--comm): a row for each access and what it went to, for each
+ * kernel in its calling context how many launches were looked at, and what was accessed of memory, cell by cell (--comm-elements).
  */
 #include "store.h"
 
@@ -55,6 +55,56 @@ void sonde_remote_seen(uint32_t id, uint64_t threads)
     struct sonde_row_remote *row = sonde__table_find(SONDE_TABLE_REMOTE, sizeof *row, id);
     if (row)
         row->count = threads;
+    sonde__unlock(&sonde__agent.table_lock);
+}
+
+uint64_t sonde_remote_cells(void)
+{
+    return sonde__agent.config.comm_cells;
+}
+
+uint32_t sonde_remote_array_add(const struct sonde_remote_array *a)
+{
+    uint32_t id = 0;
+    if (!sonde__agent_here())
+        return 0;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_array *row = ROW_ADD(ARRAY, struct sonde_row_array, &id);
+    if (row) {
+        *row = (struct sonde_row_array){.object = a->object, .device = a->device, .owner = a->owner, .shift = (uint16_t)a->shift, .bytes = a->bytes};
+        sonde__row_commit(SONDE_TABLE_ARRAY);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    if (!row)
+        say_full();
+    return row ? id : 0;
+}
+
+bool sonde_remote_run_add(uint32_t array, uint32_t kind, uint32_t first, uint32_t count, uint64_t bytes)
+{
+    uint32_t id;
+    if (!array || !sonde__agent_here())
+        return false;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_cell *row = ROW_ADD(CELL, struct sonde_row_cell, &id);
+    if (row) {
+        *row = (struct sonde_row_cell){.array = array, .kind = kind, .first = first, .count = count, .bytes = bytes};
+        sonde__row_commit(SONDE_TABLE_CELL);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    if (!row)
+        say_full();
+    return row != NULL;
+}
+
+void sonde_remote_array_read(uint32_t id)
+{
+    if (!id || !sonde__agent_here())
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_array *row = sonde__table_find(SONDE_TABLE_ARRAY, sizeof *row, id);
+    if (row)
+        row->read = 1;
     sonde__unlock(&sonde__agent.table_lock);
 }
 

@@ -55,6 +55,16 @@ void sonde_object_model_fini(struct sonde_object_model *model)
     sonde_vector_fini(&model->sites);
 }
 
+uint64_t sonde_objects_like(const struct sonde_object_model *model, const struct sonde_measurement *m, uint32_t process, uint32_t object, uint64_t bytes)
+{
+    const struct sonde_process *p = &m->processes[process];
+    const struct sonde_object *objects = model->processes.items[process];
+    uint64_t count = 0;
+    for (uint32_t k = 1; sonde_object_row(p, object) && k < p->object_count; k++)
+        count += objects[k].site == objects[object].site && !objects[k].part && p->objects[k].bytes == bytes;
+    return count ? count : 1;
+}
+
 /* ---- over time ------------------------------------------------------------------ */
 
 static int by_time(const void *left, const void *right)

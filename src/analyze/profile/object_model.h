@@ -44,6 +44,9 @@ static inline const struct sonde_row_object *sonde_object_row(const struct sonde
     return object && object < p->object_count ? &p->objects[object] : NULL;
 }
 
+/* How many objects of this one's site, in its process, have so many bytes; 1 where none is known. */
+uint64_t sonde_objects_like(const struct sonde_object_model *model, const struct sonde_measurement *m, uint32_t process, uint32_t object, uint64_t bytes);
+
 /* Does it lie in another object, which has its bytes? */
 static inline bool sonde_object_is_part(const struct sonde_process *p, const struct sonde_row_object *o)
 {

@@ -64,8 +64,9 @@ const char *sonde__cuda_values_begin(unsigned wanted, char *room, size_t size)
 #undef X
     sonde__cuda_twins.coarse = wanted & SONDE_VALUES_COARSE;
     sonde__cuda_twins.fine = wanted & SONDE_VALUES_FINE;
-    sonde__cuda_twins.remote = wanted == SONDE_VALUES_REMOTE;
+    sonde__cuda_twins.remote = wanted & SONDE_VALUES_REMOTE;
     sonde__cuda_twins.plan = sonde__cuda_twins.remote ? SONDE_PLAN_COUNTS | SONDE_PLAN_REMOTE : 0;
+    sonde__cuda_twins.plan |= wanted & SONDE_VALUES_CELLS ? SONDE_PLAN_CELLS : 0u;
     sonde__cuda_twins.plan |= (sonde__cuda_twins.coarse ? SONDE_PLAN_SETS : 0u) | (sonde__cuda_twins.fine ? SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES : 0u);
     sonde__cuda_twins.on = sonde__cuda_twins.plan != 0;
     return NULL;
@@ -366,7 +367,7 @@ static void swap(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k,
         a->parameters[count++] = &a->area;
     if (sonde__cuda_twins.coarse && k->flow.sets)
         a->parameters[count++] = a->sets;
-    if (sonde__cuda_twins.remote && sonde__ptx_checked(k->function, &k->flow))
+    if (sonde__ptx_takes_table(k->function, &k->flow, sonde__cuda_twins.plan))
         a->parameters[count++] = &a->reach.table;
     if (k->flow.variables.count)
         a->parameters[count++] = a->variables;

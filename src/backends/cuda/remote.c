@@ -7,6 +7,8 @@
  *
  * An area of device memory takes the counts, for each operation in its calling context and the sites that its parameters point to. It only
  * grows, and is read while kernels run, in a stream of ours, by the thread that fetches records, and when its context ends.
+ *
+ * Where elements are asked for, a context has cells of its own for the objects that the table names (instrument/plan.h), which are read when all ends.
  */
 #include "sonde_cuda.h"
 
@@ -22,11 +24,26 @@
 #define SLOTS_SITES  (SONDE_PLAN_REMOTE_SLOTS - 8u) /* the others are of owners alone */
 #define PLACES_MAX   64u
 #define PARAMETERS_MAX_BYTES 4096u
+#define ARRAYS_MAX   256u
+#define WHOLE_OBJECTS 16u /* for so many there are as many cells as one may have */
 
 struct slot {
     uint32_t site, owner; /* owner: OWNER(device); 0: the slot is free */
 };
 #define OWNER(device) ((device) + 1)
+
+struct array { /* of objects of one site and size */
+    uint32_t site, owner, cells; /* as in struct sonde_plan_remote_range */
+    uint32_t count, row;
+    uint64_t bytes;
+};
+struct elements { /* of a context */
+    CUdeviceptr at;
+    uint32_t used, room;      /* cells */
+    uint64_t (*told)[SONDE_PLAN_CELL_KINDS]; /* as they were when they were read; NULL: not yet */
+    uint32_t arrays;
+    struct array array[ARRAYS_MAX];
+};
 
 struct sonde_cuda_remote_area {
     struct sonde_cuda_remote_area *next, *alike; /* all; those of the same hash */
@@ -50,6 +67,8 @@ static struct {
         uint64_t version;   /* of the memory of which this is the table */
         struct slot slots[SONDE_PLAN_REMOTE_SLOTS];
         bool many;          /* there is more than the table holds */
+        bool no_elements;   /* of which there is no room for elements, too */
+        struct elements *elements; /* NULL: none yet */
         struct sonde_plan_remote table;
     } places[PLACES_MAX];
     struct sonde_patch_range *ranges; /* room for all objects */
@@ -106,6 +125,20 @@ static uint32_t remote_owner(const struct sonde_cuda_place *place, uint64_t addr
     return owner == OWNER(place->device) ? 0 : owner;
 }
 
+/* Memory of the place's device that starts as zeros; 0: none. */
+static CUdeviceptr zeros(struct sonde_cuda_place *place, uint64_t bytes)
+{
+    const struct sonde_cuda_twins *t = &sonde__cuda_twins;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread's capture forbids nothing here */
+    CUdeviceptr at = 0;
+    t->cuThreadExchangeStreamCaptureMode(&mode);
+    const bool there = place->bytes + bytes <= place->most && t->cuMemAlloc_v2(&at, bytes) == CUDA_SUCCESS &&
+                       t->cuMemsetD8Async(at, 0, bytes, place->stream) == CUDA_SUCCESS && t->cuStreamSynchronize(place->stream) == CUDA_SUCCESS;
+    t->cuThreadExchangeStreamCaptureMode(&mode);
+    place->bytes += there ? bytes : 0;
+    return there ? at : 0;
+}
+
 /* ---- the table, under all.lock ------------------------------------------------------------------------- */
 
 /* SONDE_PLAN_REMOTE_SLOTS: there is none. What has a slot keeps it. */
@@ -128,11 +161,65 @@ static uint32_t slot_of(struct reached *r, uint32_t object, uint32_t owner)
     return slot < SONDE_PLAN_REMOTE_SLOTS ? slot : slot_in(r, 0, owner, SLOTS_SITES, SONDE_PLAN_REMOTE_SLOTS);
 }
 
-/* Neighbours of one slot, between which nothing of this device lies, are one range. */
-static uint32_t add_range(struct reached *r, uint32_t count, const struct sonde_patch_range *range, uint32_t slot, bool follows)
+static uint64_t bytes_of(uint32_t cells)
+{
+    return cells * (uint64_t)(SONDE_PLAN_CELL_KINDS * sizeof(uint64_t));
+}
+
+/* Memory for the cells of a place; NULL: there is none, or was none when it was asked for. */
+static struct elements *elements_of(struct reached *r, struct sonde_cuda_place *place)
+{
+    if (r->elements || r->no_elements || !(r->elements = sonde__memory_get(sizeof *r->elements)))
+        return r->no_elements ? NULL : r->elements;
+    const uint32_t room = (uint32_t)sonde_remote_cells() * WHOLE_OBJECTS;
+    r->elements->at = zeros(place, bytes_of(room));
+    r->elements->room = r->elements->at ? room : 0;
+    return r->elements;
+}
+
+/* What struct sonde_plan_remote_range has of it; 0: no room. */
+static uint32_t cells_of(struct elements *e, uint32_t site, uint32_t owner, uint64_t bytes, uint32_t device)
+{
+    uint32_t shift = SONDE_PLAN_CELL_LEAST;
+    for (uint32_t k = 0; k < e->arrays; k++)
+        if (e->array[k].site == site && e->array[k].owner == owner && e->array[k].bytes == bytes)
+            return e->array[k].cells;
+    while ((bytes - 1) >> shift >= sonde_remote_cells())
+        shift++;
+    const uint32_t count = (uint32_t)((bytes - 1) >> shift) + 1, taken = (count + SONDE_PLAN_CELL_STEP - 1) / SONDE_PLAN_CELL_STEP * SONDE_PLAN_CELL_STEP;
+    if (e->arrays == ARRAYS_MAX || taken > e->room - e->used)
+        return 0;
+    const uint32_t row = sonde_remote_array_add(
+        &(struct sonde_remote_array){.object = site, .device = device, .owner = owner - OWNER(0), .shift = shift, .bytes = bytes});
+    if (!row)
+        return 0;
+    e->array[e->arrays] = (struct array){site, owner, e->used | shift, count, row, bytes};
+    e->used += taken;
+    return e->array[e->arrays++].cells;
+}
+
+/* Of a whole object. */
+static uint32_t cells_for(struct reached *r, struct sonde_cuda_place *place, const struct sonde_patch_range *range, uint32_t owner)
+{
+    struct sonde_object_info o;
+    uint32_t site, cells = 0;
+    if (!(sonde__cuda_twins.plan & SONDE_PLAN_CELLS) || r->no_elements)
+        return 0;
+    if (range->object && sonde_object_find(range->object, &o) && o.address == range->first && o.bytes && o.bytes == range->end - range->first) {
+        struct elements *e = elements_of(r, place);
+        sonde_value_sites(&range->object, 1, &site);
+        cells = e ? cells_of(e, site, owner, o.bytes, place->device) : 0;
+    }
+    if (!cells)
+        sonde_note("comm: no room for the elements of all data objects in other memory: of some none are counted");
+    return cells;
+}
+
+/* Neighbours of one slot, between which nothing of this device lies, are one range, but where each has cells. */
+static uint32_t add_range(struct reached *r, uint32_t count, const struct sonde_patch_range *range, uint32_t slot, uint32_t cells, bool follows)
 {
     struct sonde_plan_remote_range *last = count ? &r->table.range[count - 1] : NULL;
-    if (last && follows && last->slot == slot) {
+    if (last && follows && last->slot == slot && !last->cells && !cells) {
         last->end = range->end;
         return count;
     }
@@ -140,7 +227,7 @@ static uint32_t add_range(struct reached *r, uint32_t count, const struct sonde_
         r->many = true;
         return count;
     }
-    r->table.range[count] = (struct sonde_plan_remote_range){.begin = range->first, .end = range->end, .slot = slot};
+    r->table.range[count] = (struct sonde_plan_remote_range){.begin = range->first, .end = range->end, .slot = slot, .cells = cells};
     return count + 1;
 }
 
@@ -157,7 +244,7 @@ static bool has_ranges(uint32_t count)
 }
 
 /* All ranges of memory, in order: those of other devices and of the host, and in which stretch between them most of this device's lies. */
-static void fill_ranges(struct reached *r, const struct sonde_cuda_place *place, uint32_t count)
+static void fill_ranges(struct reached *r, struct sonde_cuda_place *place, uint32_t count)
 {
     struct sonde_plan_remote *t = &r->table;
     uint64_t since = 0, own = 0, most = 0; /* where the stretch began, and its bytes */
@@ -172,7 +259,7 @@ static void fill_ranges(struct reached *r, const struct sonde_cuda_place *place,
             t->home_bytes = (k < count ? range->first : UINT64_MAX) - since;
         }
         if (owner) {
-            found = add_range(r, found, range, slot_of(r, range->object, owner), follows);
+            found = add_range(r, found, range, slot_of(r, range->object, owner), cells_for(r, place, range, owner), follows);
             since = range->end;
             own = 0;
         } else if (k < count) {
@@ -181,14 +268,14 @@ static void fill_ranges(struct reached *r, const struct sonde_cuda_place *place,
         follows = owner != 0;
     }
     sonde__plan_remote_close(t, found);
+    t->cells = r->elements ? r->elements->at : 0;
 }
 
-static void fill_table(struct reached *r, const struct sonde_cuda_place *place)
+static void fill_table(struct reached *r, struct sonde_cuda_place *place)
 {
     uint32_t count = 0, room = 256;
     r->version = sonde__cuda_memory_version();
     r->many = false;
-    memset(&r->table, 0, sizeof r->table);
     do {
         room *= 2;
         if (!has_ranges(room)) {
@@ -198,10 +285,19 @@ static void fill_table(struct reached *r, const struct sonde_cuda_place *place)
         count = sonde__cuda_memory_ranges(all.ranges, room);
     } while (count == room);
     count = sonde__patch_sort(all.ranges, count);
+    r->no_elements = false;
+    memset(&r->table, 0, sizeof r->table);
     fill_ranges(r, place, count);
+    if (r->many && sonde__cuda_twins.plan & SONDE_PLAN_CELLS) { /* neighbours without cells are fewer ranges */
+        sonde_note("comm: no room for the elements of all data objects in other memory: of some none are counted");
+        r->many = false;
+        r->no_elements = true;
+        memset(&r->table, 0, sizeof r->table);
+        fill_ranges(r, place, count);
+    }
 }
 
-static struct reached *reached_of(const struct sonde_cuda_place *place)
+static struct reached *reached_of(struct sonde_cuda_place *place)
 {
     for (uint32_t k = 0; k < PLACES_MAX; k++) {
         struct reached *r = &all.places[k];
@@ -218,7 +314,7 @@ static struct reached *reached_of(const struct sonde_cuda_place *place)
 
 /* ---- a launch ---------------------------------------------------------------------------------------------- */
 
-enum sonde_value_missed sonde__cuda_remote_reach(struct sonde_cuda_reach *out, const struct sonde_cuda_place *place)
+enum sonde_value_missed sonde__cuda_remote_reach(struct sonde_cuda_reach *out, struct sonde_cuda_place *place)
 {
     sonde__lock(&all.lock);
     const struct reached *r = reached_of(place);
@@ -281,18 +377,6 @@ static uint32_t add_row(const struct sonde_cuda_remote_area *a, uint32_t k, uint
     });
 }
 
-static bool upload(struct sonde_cuda_remote_area *a)
-{
-    const struct sonde_cuda_twins *t = &sonde__cuda_twins;
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread's capture forbids nothing here */
-    t->cuThreadExchangeStreamCaptureMode(&mode);
-    const bool there = a->place->bytes + a->bytes <= a->place->most && t->cuMemAlloc_v2(&a->at, a->bytes) == CUDA_SUCCESS &&
-                       t->cuMemsetD8Async(a->at, 0, a->bytes, a->place->stream) == CUDA_SUCCESS && t->cuStreamSynchronize(a->place->stream) == CUDA_SUCCESS;
-    t->cuThreadExchangeStreamCaptureMode(&mode);
-    a->place->bytes += there ? a->bytes : 0;
-    return there;
-}
-
 /* Under all.lock. Memory of an area that cannot be used stays taken: freeing it would wait for the program's kernels. */
 static struct sonde_cuda_remote_area *area_new(const struct sonde_cuda_kernel *k, uint32_t node, const struct sonde_cuda_reach *reach, struct sonde_cuda_place *place)
 {
@@ -307,7 +391,7 @@ static struct sonde_cuda_remote_area *area_new(const struct sonde_cuda_kernel *k
     a->bytes = parts_of(place) * sonde__plan_part(&plan);
     memcpy(a->sites, reach->sites, k->flow.pointer_count * sizeof *a->sites);
     memcpy(a->owners, reach->owners, k->flow.pointer_count * sizeof *a->owners);
-    if (!upload(a))
+    if (!(a->at = zeros(place, a->bytes)))
         return NULL;
     for (uint32_t i = 0; i < k->function->accesses; i++) {
         const uint32_t pointer = k->flow.pointer[i];
@@ -429,8 +513,55 @@ static void read_area(struct sonde_cuda_remote_area *a, uint64_t launches)
     a->read_launches = launches;
 }
 
+/* What was added to the cells since they were read, in runs. False: no room for them. */
+static bool tell_array(const struct array *a, const struct elements *e, uint64_t (*now)[SONDE_PLAN_CELL_KINDS])
+{
+    const uint32_t first = a->cells & ~(SONDE_PLAN_CELL_STEP - 1);
+    bool whole = true;
+    for (uint32_t kind = 0; kind < SONDE_PLAN_CELL_KINDS; kind++)
+        for (uint32_t k = 0, until; k < a->count; k = until) {
+            const uint64_t bytes = now[first + k][kind] - (e->told ? e->told[first + k][kind] : 0);
+            for (until = k + 1; until < a->count; until++)
+                if (now[first + until][kind] - (e->told ? e->told[first + until][kind] : 0) != bytes)
+                    break;
+            whole &= !bytes || sonde_remote_run_add(a->row, kind, k, until - k, bytes);
+        }
+    return whole;
+}
+
+static void read_elements(struct sonde_cuda_place *place, struct elements *e)
+{
+    const uint64_t bytes = bytes_of(e->used);
+    uint64_t (*now)[SONDE_PLAN_CELL_KINDS] = sonde__pages_get(bytes_of(e->room));
+    if (!now || sonde__cuda_twins.cuMemcpyDtoHAsync_v2(now, e->at, bytes, place->stream) != CUDA_SUCCESS ||
+        sonde__cuda_twins.cuStreamSynchronize(place->stream) != CUDA_SUCCESS) {
+        sonde_note("comm: the elements that kernels accessed could not be read from the device: they are missing");
+        sonde__pages_put(now, bytes_of(e->room));
+        return;
+    }
+    for (uint32_t k = 0; k < e->arrays; k++)
+        if (tell_array(&e->array[k], e, now))
+            sonde_remote_array_read(e->array[k].row);
+    sonde__pages_put(e->told, bytes_of(e->room));
+    e->told = now;
+}
+
+static struct elements *known_elements(const struct sonde_cuda_place *place)
+{
+    struct elements *found = NULL;
+    sonde__lock(&all.lock);
+    for (uint32_t k = 0; k < PLACES_MAX; k++)
+        if (all.places[k].uid == place->uid)
+            found = all.places[k].elements;
+    sonde__unlock(&all.lock);
+    return found;
+}
+
 void sonde__cuda_remote_read(struct sonde_cuda_place *place, bool last)
 {
+    struct elements *elements = last ? known_elements(place) : NULL;
+    if (elements && elements->used)
+        read_elements(place, elements);
     sonde__lock(&all.lock);
     struct sonde_cuda_remote_area *first = all.areas;
     sonde__unlock(&all.lock);

@@ -557,7 +557,7 @@ struct sonde_cuda_reach { /* of a launch */
     uint32_t sites[SONDE_PTX_POINTERS_MAX], owners[SONDE_PTX_POINTERS_MAX]; /* of what its parameters point to; 0: its device's memory */
 };
 /* The table, and no pointers; OBJECTS: it has no room for all. And the pointers, of a kernel whose code is known. */
-enum sonde_value_missed sonde__cuda_remote_reach(struct sonde_cuda_reach *out, const struct sonde_cuda_place *place);
+enum sonde_value_missed sonde__cuda_remote_reach(struct sonde_cuda_reach *out, struct sonde_cuda_place *place);
 void sonde__cuda_remote_point(struct sonde_cuda_reach *out, const struct sonde_cuda_kernel *k, void *const *parameters, const struct sonde_cuda_place *place);
 /* May the launch access other memory? If so, has its copy room for its parameters? */
 bool sonde__cuda_remote_needs(const struct sonde_cuda_reach *reach, const struct sonde_cuda_kernel *k);

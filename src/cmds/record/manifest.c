@@ -100,6 +100,8 @@ static json_t *options_object(const struct record_options *o)
         set_number(object, "counter_series_ns", o->series_ns);
     if (o->pc_cycles)
         set_number(object, "pc_cycles", (uint64_t)o->pc_cycles);
+    if (o->comm_cells)
+        set_number(object, "comm_cells", (uint64_t)o->comm_cells);
     if (o->comm_sample)
         set(object, "comm_sample", json_string(o->comm_sample));
     if (o->engine)

@@ -58,6 +58,9 @@ static const struct sonde_option options[] = {
              "of other devices and of the host (kernels, all; all is the default of --comm)"},
     {.name = "comm-sample", .type = SONDE_OPTION_STRING, .argument = "N[/M]", .offset = AT(comm_sample),
      .help = "--comm: of each kernel, by calling context and launch size, only the first N launches, or the first N of each M (default: all)"},
+    {.name = "comm-elements", .type = SONDE_OPTION_INT, .argument = "CELLS", .offset = AT(comm_cells), .low = 64, .high = 1 << 24, .otherwise = "65536",
+     .help = "--comm: also which elements of each data object kernels access, for `sonde report DIR comm --by element`: in cells of four bytes, or of as many as leave "
+             "CELLS of an allocation (default: 65536)"},
     {.name = "counters", .type = SONDE_OPTION_STRING, .argument = "LIST", .offset = AT(counters),
      .help = "what the hardware counts for each launch of a CUDA kernel, for `sonde report DIR counters`: sets (default, memory, compute, nvlink, "
              "pcie) and metrics of CUPTI, separated by commas. Kernels then run one after the other, each takes milliseconds more, and has no "
@@ -297,6 +300,8 @@ static bool check_looks(struct record_options *o)
         sonde_say("--comm=%s and --values each put code of their own into kernels: record twice", record_comm_names[o->comm]);
     else if (o->comm_sample && !o->comm)
         sonde_say("--comm-sample is for --comm=kernels and --comm=all");
+    else if (o->comm_cells && !o->comm)
+        sonde_say("--comm-elements is for --comm=kernels and --comm=all");
     else if (o->counters && !o->series_ns && (o->comm || o->values))
         sonde_say("--counters and --%s each take hold of kernels: record twice", o->comm ? "comm" : "values");
     else if (o->counters && (!*o->counters || strlen(o->counters) >= RECORD_COUNTERS_MAX))

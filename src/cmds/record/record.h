@@ -53,6 +53,7 @@ struct record_options {
     int values;                         /* index into record_values_names */
     int comm;                           /* index into record_comm_names */
     const char *comm_sample;            /* "N" or "N/M"; NULL: all */
+    int64_t comm_cells;                 /* of an allocation at the most; 0: no elements */
     const char *counters;               /* sets and metrics, separated by commas; NULL: none */
     uint64_t series_ns;                 /* interval of counters over time; 0: none */
     int64_t pc_cycles;                  /* between two samples of where warps are; 0: none */

@@ -102,15 +102,6 @@ static void process_row(struct sonde_view_table *t, const struct sonde_watch_pro
     sonde_cell_int(t, true, p->overhead_ns);
 }
 
-static void spark_cell(struct sonde_view_table *t, const struct top_history *history)
-{
-    static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    struct sonde_text line = {0};
-    for (int i = 0; history && i < TOP_HISTORY; i++)
-        sonde_text_add(&line, history->share[i] < 0 ? " " : bars[(int)(history->share[i] * 7.999)]);
-    sonde_cell_take(t, &line);
-}
-
 struct top_history *top_history_of(const struct top *top, const struct sonde_watch_process *p, size_t device)
 {
     for (size_t i = 0; i < top->histories.count; i++)
@@ -131,6 +122,7 @@ static void device_row(struct sonde_view_table *t, const struct top *top, const 
 {
     const struct sonde_watch_device *d = &p->devices[number];
     const double busy = sonde_watch_busy(p, d);
+    const struct top_history *history = top_history_of(top, p, number);
     struct sonde_text title = {0};
     sonde_text_format(&title, "%zu %s (%s %u)", number, d->name, p->program, p->pid);
     sonde_cell_take(t, &title);
@@ -139,7 +131,7 @@ static void device_row(struct sonde_view_table *t, const struct top *top, const 
     sonde_cell_text(t, d->name);
     sonde_cell_text(t, d->runtime);
     share_cell(t, busy, busy >= 0);
-    spark_cell(t, top_history_of(top, p, number));
+    sonde_cell_bars(t, history ? history->share : NULL, history ? TOP_HISTORY : 0);
     sonde_cell_int(t, true, d->busy_ns);
     sonde_cell_int(t, true, d->kernel_ns);
     sonde_cell_int(t, true, d->copy_ns);

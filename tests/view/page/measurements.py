@@ -108,6 +108,10 @@ def comm(options):
     p.remote(halo, arrays[1], 1, 65536, gpus[0], gpus[1], what=0, size=4, file=source, line=6)
     p.remote(halo, pinned, 2, 65536, gpus[0], 0, what=0, size=8, file=source, line=6)
     p.remote(halo, arrays[1], 3, 1, gpus[0], gpus[1], what=3, size=4, file=source, line=8)
+    read, row = p.array(arrays[1], 1 << 20, gpus[0], gpus[1], shift=4), 2048 // 16  # 512 rows of 512 floats: the left eighth of each
+    for k in range(512):
+        p.cells(read, 0, k * row, row // 8, 32)
+    p.cells(read, 2, 0, 1, 4)
     p.looked_at(halo, 3)
     p.looked_at(halo, 1, 18)
     p.migration(p.object(7, call(here("shared", 11), "cuMemAllocManaged"), 4096, p.start_ns), 0, gpus[0], 321, faults=True)

@@ -631,6 +631,7 @@ class Tour {
     await this.commLists(comm, main);
     await this.commBeside(comm, main);
     await this.commChosen(comm, main);
+    await this.commElements(comm, main);
     await this.commDevices(comm, main);
     this.nothingWrong("comm, by numbers");
   }
@@ -703,6 +704,36 @@ class Tour {
     const kept = (await this.commColumn(main, "Ways of this data object", 3)).length;
     check("comm: all ways of a data object", kept > 0 && kept <= objects.length, `${kept} of ${objects.length}`);
     check("comm: it is in the address", new URL(this.page.url()).hash.includes("object="), this.page.url());
+  }
+
+  /** Where in an object kernels read: a line, then 512 × 512 elements, of whose columns the left eighth was read. */
+  async commElements({ elements }, main) {
+    if (elements.length === 0) return;
+    await this.open(`${this.base}#/comm?show=object`);
+    const names = main.locator('table[aria-label="Data objects"] button.link'), pictures = main.locator(".comm-heat");
+    for (let i = 0; i < (await names.count()) && (await pictures.count()) === 0; i++) {
+      await names.nth(i).click();
+      await this.watch.settled();
+    }
+    const said = await pictures.locator("figcaption").allInnerTexts(), [first] = elements;
+    const same = elements.filter((row) => row.site === first.site && row.owner === first.owner);
+    check("comm: a picture for each way in which elements were accessed", said.length === same.length && same.every((row) => said.some((text) => text.startsWith(`${row.kind} ${row.from} → ${row.to}: `))), `${said}`);
+    await main.locator(".comm-shape input").fill("512 × 512");
+    await main.locator(".comm-shape input").press("Enter");
+    await this.watch.settled();
+    check("comm: rows and columns are in the address", new URL(this.page.url()).hash.includes("shape=512x512"), this.page.url());
+    const canvas = pictures.locator("canvas").first();
+    const [left, right, paper] = await canvas.evaluate((of) => [1 / 32, 1 / 4, 31 / 32].map((part) => [...of.getContext("2d").getImageData(of.width * part, of.height / 2, 1, 1).data].join()));
+    check("comm: the columns that were read", left !== paper && right === paper, `${left}; ${right}; ${paper}`);
+    const box = await canvas.boundingBox();
+    await this.page.mouse.move(box.x + box.width / 32, box.y + box.height / 2);
+    await this.watch.settled();
+    const words = plain(await pictures.first().locator("p").innerText());
+    check("comm: which rows and columns are under the pointer", /^rows\d+to\d+,columns\d+to\d+:\d/.test(words), words);
+    await main.locator(".comm-shape input").fill("512");
+    await main.locator(".comm-shape input").press("Enter");
+    await this.watch.settled();
+    check("comm: what is no shape is marked", (await main.locator('.comm-shape input[aria-invalid="true"]').count()) === 1, this.page.url());
   }
 
   async commDevices({ pairs, matrix }, main) {

@@ -57,6 +57,24 @@ export interface Comm {
   faults: Faults[];
   collectives: Collective[];
   coverage: Coverage[];
+  elements: Elements[];
+}
+
+/** Which parts of objects kernels accessed, one way. */
+export interface Elements extends Pick<SentObject, "name" | "site" | "owner" | "process"> {
+  from: End;
+  to: End;
+  kind: "load" | "store" | "atomic";
+  object_bytes: number;
+  cell_bytes: number;
+  bytes: number;
+  touched_bytes: number;
+  times: number;
+  rows: number;
+  columns: number;
+  grid_rows: number;
+  grid_columns: number;
+  grid: { row: number; column: number; bytes: number }[];
 }
 
 /** NVLink's counters of a device, one way, beside what is attributed. */
@@ -179,6 +197,22 @@ export function objectKey({ name, site, owner, process }: SentObject): string {
   return [name ?? "", endKey(owner), process ?? "", site ?? ""].join(" ");
 }
 
+/** Objects are of a line, whoever called it; elements tell call paths apart. */
+export function isOfObject(row: Elements, object: SentObject): boolean {
+  return row.name === object.name && lineOf(row.site) === lineOf(object.site) && row.owner === object.owner && row.process === object.process;
+}
+
+/** "make() ring.cu:57 ← main() ring.cu:97" is "make() ring.cu:57". */
+export function lineOf(site: string | null): string {
+  return site?.split(" ← ")[0] ?? "";
+}
+
+/** "512x1024"; null: it is none. */
+export function shapeOf(text: string | undefined): { rows: number; columns: number } | null {
+  const found = /^([1-9]\d{0,14})x([1-9]\d{0,14})$/.exec(text ?? "");
+  return found && { rows: Number(found[1]), columns: Number(found[2]) };
+}
+
 /* ---- in words ------------------------------------------------------------------------------------------ */
 
 /** "halo() halo.cu:31 ← step() halo.py:7": a kernel's line and who launched it; of a copy the nearest frames of the user's code. */
@@ -204,6 +238,21 @@ export function queuesOf(run: Run, end: End, pairs: readonly Pair[]): string[] {
   const process = run.processes.length === 1 ? run.processes[0] : run.processes.find(({ name }) => name === of?.process);
   if (!of || !device || !process) return [];
   return process.lanes.filter((lane) => lane.kind === "queue" && lane.device === Number(device[1])).map(({ lane }) => laneKey(process.process, lane));
+}
+
+/** How often what was accessed was accessed. */
+export function timesText({ times }: Elements): string {
+  return `${times >= 10 ? formatCount(Math.round(times)) : times.toPrecision(2)} ${times === 1 ? "time" : "times"} each`;
+}
+
+/** "rows 8 to 15, columns 0 to 3: 4.10 kB". */
+export function partText(row: Elements, atRow: number, atColumn: number, bytes: number): string {
+  const span = (word: string, at: number, parts: number, all: number) => {
+    const first = Math.floor((at * all) / parts), last = Math.max(Math.floor(((at + 1) * all) / parts) - 1, first);
+    return first === last ? `${word} ${formatCount(first)}` : `${word}s ${formatCount(first)} to ${formatCount(last)}`;
+  };
+  const place = row.rows > 1 ? `${span("row", atRow, row.grid_rows, row.rows)}, ${span("column", atColumn, row.grid_columns, row.columns)}` : span("byte", atColumn, row.grid_columns, row.object_bytes);
+  return `${place}: ${formatBytes(bytes)}`;
 }
 
 /** "host → 1". */

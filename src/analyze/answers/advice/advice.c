@@ -443,6 +443,13 @@ static void say_reread(const struct sonde__finding *f, struct sonde_text *t)
                       f->count == 1 ? "" : "es", f->device - 1, w.looked_at, w.bytes, f->sum);
 }
 
+static void say_ring(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    sonde_text_format(t, "%s operation%s, %s in total, moved %s from device %u to device %u, which is no neighbour of it; nearly all of the other %.0f send to the next one, or to the one before", w.count,
+                      f->count == 1 ? "" : "s", w.looked_at, w.bytes, f->device - 1, f->units - 1, f->sum - 1);
+}
+
 static void say_stalled(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
@@ -515,6 +522,9 @@ static const struct rule {
     [RULE_STALLED] = {"stalled_kernels", "kernels whose warps wait",
         "have more warps, or more independent work in each, so that others go on meanwhile, or less to wait for; the view stalls shows lines and instructions",
         sonde__advice_stalled, say_stalled, false, 1},
+    [RULE_RING] = {"no_neighbour", "sent past the neighbours of a ring",
+        "check to whom this device is to send; if it is right, do without the detour over a link that others use; the view comm shows all pairs", sonde__advice_ring, say_ring,
+        false, 1},
 };
 /* clang-format on */
 

@@ -80,6 +80,28 @@ static double loaded(const struct sonde_process *p, const struct sonde_row_remot
     return bytes;
 }
 
+/* Bytes of these objects that this device loaded at all, where that is known (--comm-elements); else 0. */
+static double touched(const struct sonde__find *f, uint32_t process, const struct sonde_row_remote *like)
+{
+    const struct sonde_process *p = &f->m->processes[process];
+    const struct sonde_row_array *arrays = p->tables[SONDE_TABLE_ARRAY].rows;
+    const struct sonde_row_cell *cells = p->tables[SONDE_TABLE_CELL].rows;
+    const uint32_t count = p->tables[SONDE_TABLE_ARRAY].count;
+    double bytes = 0;
+    for (uint32_t k = 1; k < count; k++) {
+        uint64_t of_array = 0;
+        if (arrays[k].object != like->object || arrays[k].device != like->device)
+            continue;
+        if (!arrays[k].read || arrays[k].shift > 63)
+            return 0;
+        for (uint32_t i = 0; i < p->tables[SONDE_TABLE_CELL].count; i++)
+            of_array += cells[i].array == k && cells[i].kind == 0 ? (uint64_t)cells[i].count << arrays[k].shift : 0;
+        of_array = of_array < arrays[k].bytes ? of_array : arrays[k].bytes;
+        bytes += (double)of_array * (double)sonde_objects_like(&f->objects, f->m, process, like->object, arrays[k].bytes);
+    }
+    return bytes;
+}
+
 static bool is_first(const struct sonde_process *p, uint32_t at)
 {
     const struct sonde_row_remote *rows = p->tables[SONDE_TABLE_REMOTE].rows;
@@ -89,15 +111,14 @@ static bool is_first(const struct sonde_process *p, uint32_t at)
     return true;
 }
 
-/* Launches of this calling context on this device, and their time. */
-static void add_launches(const struct sonde_process *p, const struct sonde_row_remote *row, struct sonde__finding *found)
+void sonde__find_launches(const struct sonde_process *p, uint32_t node, uint32_t device, uint64_t *count, uint64_t *ns)
 {
     for (uint32_t i = 1; i < p->profile_count; i++) {
         const struct sonde_row_profile *of = &p->profiles[i];
-        if (of->node != row->node || of->lane >= p->lane_count || p->lanes[of->lane].device != row->device)
+        if (of->node != node || of->lane >= p->lane_count || p->lanes[of->lane].device != device)
             continue;
-        found->count += of->count;
-        found->looked_at_ns += of->sum_ns;
+        *count += of->count;
+        *ns += of->sum_ns;
     }
 }
 
@@ -107,14 +128,15 @@ int sonde__advice_reread(struct sonde__find *f, uint32_t process)
     const struct sonde_row_remote *rows = p->tables[SONDE_TABLE_REMOTE].rows;
     int rc = 0;
     for (uint32_t k = 1; k < p->tables[SONDE_TABLE_REMOTE].count && !rc; k++) {
-        const double all = is_load(&rows[k]) && is_first(p, k) ? loaded(p, &rows[k], 0) : 0, size = bytes_of_site(f, process, rows[k].object, all);
+        const double all = is_load(&rows[k]) && is_first(p, k) ? loaded(p, &rows[k], 0) : 0, some = all > 0 ? touched(f, process, &rows[k]) : 0;
+        const double size = some > 0 ? some : bytes_of_site(f, process, rows[k].object, all);
         if (size <= 0 || all < TIMES_LEAST * size)
             continue;
         struct sonde__finding found = {.rule = RULE_REREAD, .process = process, .device = rows[k].device};
         found.leaf = sonde_profile_locate(f->profile, process, rows[k].node);
         found.bytes = (uint64_t)loaded(p, &rows[k], rows[k].node);
         found.sum = all / size;
-        add_launches(p, &rows[k], &found);
+        sonde__find_launches(p, rows[k].node, rows[k].device, &found.count, &found.looked_at_ns);
         found.saving_ns = (uint64_t)((double)found.looked_at_ns * (1 - size / all));
         rc = sonde__find_add(f, &found);
     }

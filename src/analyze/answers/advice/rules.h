@@ -35,6 +35,7 @@ enum sonde__rule {
     RULE_MOVED,
     RULE_REREAD,
     RULE_STALLED,
+    RULE_RING,
     RULE_COUNT,
 };
 
@@ -42,7 +43,7 @@ struct sonde__finding { /* what a rule found at one place */
     uint32_t rule, process, device, node, leaf; /* leaf: one tree node of what was found */
     uint64_t count, bytes, looked_at_ns, saving_ns;
     double sum;         /* the rule's own: its sentence knows what */
-    uint32_t units;     /* small_grid: multiprocessors of the device */
+    uint32_t units;     /* small_grid: multiprocessors of the device; no_neighbour: the device that got it, from 1 */
     const char *type;   /* needless_bytes: the narrower type by which most bytes need not be; NULL: by none. stalled_kernels: for what warps wait */
 };
 
@@ -135,9 +136,12 @@ uint64_t sonde__trace_kernel_ns(const struct sonde__trace *t, uint64_t start, ui
 
 /* ---- rules ------------------------------------------------------------------- */
 
-/* Of a process's whole trace (resent.c, by_host.c). 0 or a negative error of reading. */
+/* Of a process's whole trace (resent.c, by_host.c, ring.c). 0 or a negative error of reading. */
 int sonde__advice_resent(struct sonde__find *f, uint32_t process);
 int sonde__advice_by_host(struct sonde__find *f, uint32_t process);
+int sonde__advice_ring(struct sonde__find *f, uint32_t process);
+/* Adds the launches of a calling context (a node of its process) on a device, and their time (elsewhere.c). */
+void sonde__find_launches(const struct sonde_process *p, uint32_t node, uint32_t device, uint64_t *count, uint64_t *ns);
 /* Of what record --comm counted (elsewhere.c). 0 or SONDE_ENOMEM. */
 int sonde__advice_moved(struct sonde__find *f, uint32_t process);
 int sonde__advice_reread(struct sonde__find *f, uint32_t process);

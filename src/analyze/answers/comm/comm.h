@@ -85,6 +85,23 @@ struct sonde_comm_object { /* objects of one kind that one place allocated, in o
     struct sonde_comm_sum sum;
 };
 
+/* What kernels of one device accessed of objects of one size, by where in the object that was (record --comm-elements). */
+struct sonde_comm_run {
+    uint64_t first, count; /* cells that follow each other, */
+    uint64_t bytes;        /* and what was accessed in each */
+};
+struct sonde_comm_array {
+    struct sonde_comm_pair pair;
+    uint32_t kind, node;   /* as in struct sonde_comm_object */
+    struct sonde_comm_end owner;
+    uint64_t object_bytes; /* of one object; */
+    uint64_t objects;      /* of so many of one site and size the cells are added */
+    uint64_t cell_bytes;   /* the last cell may have fewer */
+    uint64_t bytes;        /* that were accessed; */
+    uint64_t touched;      /* of the cells in which some were */
+    size_t first_run, runs; /* in sonde_comm.runs, by their cells */
+};
+
 /* What one rank asked of one communicator, and how NCCL carried it out. */
 struct sonde_comm_collective {
     uint32_t process, lane; /* the communicator's */
@@ -129,6 +146,9 @@ struct sonde_comm { /* ready when zeroed; each list adds up to `all`, most bytes
     SONDE_VECTOR(struct sonde_comm_coverage) coverage; /* by launches, most first */
     SONDE_VECTOR(struct sonde_comm_faults) faults; /* most first */
     SONDE_VECTOR(struct sonde_comm_collective) collectives; /* most bytes sent first */
+    SONDE_VECTOR(struct sonde_comm_array) arrays; /* most bytes first; of the whole run, or none */
+    SONDE_VECTOR(struct sonde_comm_run) runs;
+    uint32_t unread;                    /* arrays of which it is not known what was accessed: their program was killed, or there was no room */
     bool partial;                       /* of some kernels not all launches: then their kinds' sums are the least that there was */
     bool roughly;                       /* of some collectives it is not known exactly what a rank sends */
     bool unmoved;                       /* there was managed memory, and nobody asked what was moved of it */
@@ -151,6 +171,9 @@ void sonde_comm_fini(struct sonde_comm *comm);
 
 /* Between the files of this folder: fills comm->links from the manifest and the pairs. 0 or SONDE_ENOMEM. */
 int sonde__comm_links(const struct sonde_measurement *m, struct sonde_comm *comm);
+
+/* And comm->arrays and its runs. */
+int sonde__comm_arrays(const struct sonde_measurement *m, const struct sonde_object_model *model, struct sonde_comm *comm);
 
 /* What a rank sends in a collective (collective.c). */
 struct sonde_comm_sent {

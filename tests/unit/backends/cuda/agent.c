@@ -251,6 +251,28 @@ void sonde_remote_seen(uint32_t row, uint64_t threads)
         noted.remote[(row - 1) % NOTED_MAX].threads = threads;
 }
 
+uint64_t sonde_remote_cells(void)
+{
+    return noted.cells;
+}
+
+uint32_t sonde_remote_array_add(const struct sonde_remote_array *array)
+{
+    noted.array[noted.arrays % NOTED_MAX] = (struct noted_array){.array = *array};
+    return ++noted.arrays;
+}
+
+bool sonde_remote_run_add(uint32_t array, uint32_t kind, uint32_t first, uint32_t count, uint64_t bytes)
+{
+    noted.run[noted.runs++ % NOTED_MAX] = (struct noted_run){array, kind, first, count, bytes};
+    return true;
+}
+
+void sonde_remote_array_read(uint32_t array)
+{
+    noted.array[(array - 1) % NOTED_MAX].read = true;
+}
+
 void sonde_counter(uint32_t operation, uint32_t device, uint32_t metric, uint32_t unit, double value)
 {
     (void)unit;

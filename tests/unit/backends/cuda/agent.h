@@ -49,6 +49,16 @@ extern struct noted {
         uint64_t threads;
     } remote[NOTED_MAX];
     bool wants_remote;
+    uint64_t cells; /* --comm-elements */
+    uint32_t arrays, runs;
+    struct noted_array {
+        struct sonde_remote_array array;
+        bool read;
+    } array[NOTED_MAX];
+    struct noted_run {
+        uint32_t array, kind, first, count;
+        uint64_t bytes;
+    } run[NOTED_MAX];
     uint32_t migrations;
     struct sonde_migration migration[NOTED_MAX];
     uint32_t counters;

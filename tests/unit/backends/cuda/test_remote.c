@@ -39,11 +39,21 @@ static CUresult CUDAAPI pointer_attribute(void *value, CUpointer_attribute which
 static int turn_on(void **state)
 {
     play(state);
+    noted.cells = 0;
     device_on(NAME, ptx, 2);
     device.room = 8 * DEVICE_ROOM;
     sonde__cudrv.cuPointerGetAttribute = pointer_attribute;
     sonde__cuda_twins.remote = true;
     sonde__cuda_twins.plan = SONDE_PLAN_COUNTS | SONDE_PLAN_REMOTE;
+    return 0;
+}
+
+static int turn_elements_on(void **state)
+{
+    turn_on(state);
+    sonde__cuda_twins.plan |= SONDE_PLAN_CELLS;
+    noted.cells = 256; /* of 16 bytes each */
+    noted.arrays = noted.runs = 0;
     return 0;
 }
 #undef TEST
@@ -52,6 +62,7 @@ static int turn_on(void **state)
 /* ---- the device -------------------------------------------------------------------------------------- */
 
 static struct {
+    CUdeviceptr to;             /* the first parameter */
     CUdeviceptr where[THREADS]; /* that each thread read from the table */
     const struct sonde_plan_remote *table;
 } now;
@@ -62,6 +73,14 @@ static const struct sonde_plan_remote_range *range_of(uint64_t at)
         if (at >= now.table->range[k].begin && at < now.table->range[k].end)
             return &now.table->range[k];
     return NULL;
+}
+
+/* A thread's store of 4 bytes. */
+static void add_to_cell(const struct sonde_plan_remote_range *r, uint64_t at)
+{
+    const uint64_t first = r->cells & ~(SONDE_PLAN_CELL_STEP - 1), cell = first + ((at - r->begin) >> r->cells % SONDE_PLAN_CELL_STEP);
+    if (r->cells)
+        ((uint64_t *)(void *)bytes_at(now.table->cells))[SONDE_PLAN_CELL_KINDS * cell + 1] += 4;
 }
 
 static void run(void *const *more)
@@ -76,6 +95,10 @@ static void run(void *const *more)
         const struct sonde_plan_remote_range *r = now.where[i] ? range_of(now.where[i]) : NULL;
         assert_true(!r || now.where[i] - now.table->home >= now.table->home_bytes); /* no search is left out that would find it */
         if (r)
+            add_to_cell(r, now.where[i]);
+        if (range_of(now.to))
+            add_to_cell(range_of(now.to), now.to);
+        if (r)
             ++*(uint64_t *)(void *)(part + sonde__plan_counts(&plan) + r->slot * sizeof(uint64_t));
     }
 }
@@ -85,6 +108,7 @@ static bool launches(CUdeviceptr to, CUdeviceptr elsewhere, uint32_t threads)
 {
     CUdeviceptr table = 0x100000;
     void *parameters[] = {&to, &table};
+    now.to = to;
     for (uint32_t i = 0; i < THREADS; i++)
         now.where[i] = i < threads ? elsewhere : 0;
     return device_launches(parameters, THREADS, run);
@@ -116,7 +140,7 @@ static uint64_t threads_of(uint32_t number, uint32_t owner)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < noted.remotes; i++)
-        if (noted.remote[i].access.number == number && noted.remote[i].access.owner == owner)
+        if (noted.remote[i].access.operation == noted.one_operation && noted.remote[i].access.number == number && noted.remote[i].access.owner == owner)
             sum += noted.remote[i].threads;
     return sum;
 }
@@ -203,6 +227,71 @@ static void no_device_memory_is_said(void **state)
     CALL(cuMemFree_v2, 1, CUDA_SUCCESS, .dptr = there);
 }
 
+static uint64_t bytes_in(uint32_t cell)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < noted.runs; i++)
+        if (cell >= noted.run[i].first && cell < noted.run[i].first + noted.run[i].count)
+            sum += noted.run[i].bytes;
+    return sum;
+}
+
+/* An access through a parameter and one through an address, each in its cell; what is read again tells only what came since. */
+static void elements_fall_into_cells(void **state)
+{
+    (void)state;
+    const CUdeviceptr there = allocated_there(0x500000);
+    noted.one_operation = 4713;
+    assert_true(launches(there + 32, there + BYTES - 4, 20));
+    sonde__cuda_values_read(true);
+    assert_int_equal(noted.arrays, 1);
+    assert_int_equal(noted.array[0].array.bytes, BYTES);
+    assert_int_equal(noted.array[0].array.shift, 4);
+    assert_int_equal(noted.array[0].array.device, 1);
+    assert_int_equal(noted.array[0].array.owner, 2);
+    assert_true(noted.array[0].read);
+    assert_int_equal(noted.runs, 2);
+    assert_int_equal(bytes_in(2), 4 * THREADS);
+    assert_int_equal(bytes_in(BYTES / 16 - 1), 4 * 20);
+    assert_int_equal(threads_of(0, 2), THREADS); /* rows are as without */
+    assert_int_equal(threads_of(2, 2), 20);
+    assert_true(launches(there + 40, 0, 0));
+    sonde__cuda_values_read(true);
+    assert_int_equal(noted.runs, 3);
+    assert_int_equal(bytes_in(2), 2 * 4 * THREADS);
+    for (uint32_t i = 0; i < noted.runs; i++)
+        assert_int_equal(noted.run[i].kind, 1);
+    /* One of the same size and site has the same cells, wherever it is. */
+    CALL(cuMemFree_v2, 1, CUDA_SUCCESS, .dptr = there);
+    const CUdeviceptr again = allocated_there(0x520000);
+    assert_true(launches(again + 4, again + 8, 1));
+    sonde__cuda_values_read(true);
+    assert_int_equal(noted.arrays, 1);
+    assert_int_equal(bytes_in(0), 4 * THREADS + 4);
+    CALL(cuMemFree_v2, 1, CUDA_SUCCESS, .dptr = again);
+}
+
+/* With more objects than there is room for, in the table or in memory, accesses count all the same, and it is said. */
+static void no_room_for_elements_is_said(void **state)
+{
+    (void)state;
+    CUdeviceptr p[SONDE_PLAN_REMOTE_RANGES + 1];
+    for (uint32_t i = 0; i < SONDE_PLAN_REMOTE_RANGES + 1; i++)
+        p[i] = allocated_there(0x500000 + i * (uint64_t)BYTES);
+    noted.one_operation = 4714;
+    assert_true(launches(p[0], p[SONDE_PLAN_REMOTE_RANGES], 5));
+    assert_int_equal(now.table->range[1].begin, UINT64_MAX); /* all of one site */
+    assert_int_equal(now.table->range[0].cells, 0);
+    sonde__cuda_values_read(true);
+    assert_int_equal(threads_of(2, 2), 5);
+    bool said = false;
+    for (uint32_t i = 0; i < noted.notes; i++)
+        said |= strstr(noted.note[i], "no room for the elements") != NULL;
+    assert_true(said);
+    for (uint32_t i = 0; i < SONDE_PLAN_REMOTE_RANGES + 1; i++)
+        CALL(cuMemFree_v2, 1, CUDA_SUCCESS, .dptr = p[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +299,8 @@ int main(void)
         TEST(both_ways_are_counted),
         TEST(too_many_stretches_are_said),
         TEST(no_device_memory_is_said),
+        cmocka_unit_test_setup(elements_fall_into_cells, turn_elements_on),
+        cmocka_unit_test_setup(no_room_for_elements_is_said, turn_elements_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

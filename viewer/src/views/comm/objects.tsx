@@ -2,6 +2,7 @@
 import { hash } from "../../draw/colours.js";
 import { objectKey, type Comm, type SentObject } from "../../model/comm.js";
 import { useShared } from "../context.js";
+import { ObjectElements } from "./elements.jsx";
 import { Frames } from "./frames.jsx";
 import { Objects, Ways } from "./tables.jsx";
 
@@ -20,6 +21,7 @@ export function ObjectView({ comm, rows }: { comm: Comm; rows: SentObject[] }) {
           <Frames title="Allocated by, innermost first" frames={first.frames} />
           <h3>Who read and wrote it</h3>
           <Ways rows={own} all={comm.bytes} table="objects" label="Ways of this data object" />
+          <ObjectElements comm={comm} object={first} />
         </aside>
       )}
     </div>

@@ -1,0 +1,152 @@
+/* elements.c - which parts of data objects kernels accessed (record --comm-elements): cells of all processes and contexts, added up where objects are
+ * of one site and size, as runs.
+ */
+#include <stdlib.h>
+
+#include "comm.h"
+
+struct edge { /* from this cell on there are so many bytes more in each, or fewer */
+    size_t array;
+    uint64_t cell, bytes;
+    bool ends;
+};
+
+struct reading {
+    const struct sonde_measurement *m;
+    const struct sonde_object_model *model;
+    struct sonde_comm *out;
+    uint32_t process;
+    SONDE_VECTOR(struct edge) edges;
+};
+
+#define SHIFT_MOST 63u
+
+static struct sonde_comm_end end_on(uint32_t device)
+{
+    if (device == SONDE_REMOTE_OTHERS)
+        return (struct sonde_comm_end){0};
+    return (struct sonde_comm_end){.where = device ? SONDE_COMM_DEVICE : SONDE_COMM_HOST, .device = device};
+}
+
+static struct sonde_comm_array array_of(const struct reading *r, const struct sonde_row_array *row, uint32_t kind)
+{
+    static const enum sonde_comm_kind kinds[] = {SONDE_COMM_LOAD, SONDE_COMM_STORE, SONDE_COMM_ATOMIC};
+    const struct sonde_comm_end here = end_on(row->device), there = end_on(row->owner);
+    const struct sonde_row_object *object = sonde_object_row(&r->m->processes[r->process], row->object);
+    struct sonde_comm_array a = {
+        .pair = {r->process, kind == 0 ? there : here, kind == 0 ? here : there, kinds[kind]},
+        .owner = there,
+        .object_bytes = row->bytes,
+        .cell_bytes = 1ull << row->shift,
+    };
+    if (object && object->kind != SONDE_OBJECT_NONE) {
+        const struct sonde_site *site = &r->model->sites.items[r->model->processes.items[r->process][row->object].site];
+        a.kind = site->kind;
+        a.node = site->place;
+    }
+    return a;
+}
+
+static bool same_array(const struct sonde_comm_array *a, const struct sonde_comm_array *b)
+{
+    return a->pair.process == b->pair.process && a->pair.kind == b->pair.kind && sonde_comm_end_equal(a->pair.from, b->pair.from) &&
+           sonde_comm_end_equal(a->pair.to, b->pair.to) && sonde_comm_end_equal(a->owner, b->owner) && a->kind == b->kind && a->node == b->node &&
+           a->object_bytes == b->object_bytes && a->cell_bytes == b->cell_bytes;
+}
+
+/* SONDE_ENOMEM, or its index. */
+static int find_array(struct reading *r, struct sonde_comm_array *array, uint32_t object, size_t *at)
+{
+    for (*at = 0; *at < r->out->arrays.count; ++*at)
+        if (same_array(&r->out->arrays.items[*at], array))
+            return 0;
+    array->objects = sonde_objects_like(r->model, r->m, r->process, object, array->object_bytes);
+    return sonde_vector_push(&r->out->arrays, *array);
+}
+
+/* Damaged rows are none. */
+static int add_cell(struct reading *r, const struct sonde_row_cell *cell, const struct sonde_row_array *row)
+{
+    size_t at;
+    if (cell->kind > 2 || row->shift > SHIFT_MOST || !row->bytes || !cell->count || !cell->bytes ||
+        (uint64_t)cell->first + cell->count - 1 > (row->bytes - 1) >> row->shift)
+        return 0;
+    struct sonde_comm_array array = array_of(r, row, cell->kind);
+    int rc = find_array(r, &array, row->object, &at);
+    rc = rc ? rc : sonde_vector_push(&r->edges, (struct edge){at, cell->first, cell->bytes, false});
+    return rc ? rc : sonde_vector_push(&r->edges, (struct edge){at, (uint64_t)cell->first + cell->count, cell->bytes, true});
+}
+
+static int read_process(struct reading *r)
+{
+    const struct sonde_process *p = &r->m->processes[r->process];
+    const struct sonde_row_array *arrays = p->tables[SONDE_TABLE_ARRAY].rows;
+    const struct sonde_row_cell *cells = p->tables[SONDE_TABLE_CELL].rows;
+    const uint32_t count = p->tables[SONDE_TABLE_ARRAY].count;
+    int rc = 0;
+    for (uint32_t k = 1; k < count; k++)
+        r->out->unread += arrays[k].bytes && !arrays[k].read;
+    for (uint32_t k = 0; k < p->tables[SONDE_TABLE_CELL].count && !rc; k++)
+        if (cells[k].array && cells[k].array < count)
+            rc = add_cell(r, &cells[k], &arrays[cells[k].array]);
+    return rc;
+}
+
+static int by_cell(const void *left, const void *right)
+{
+    const struct edge *a = left, *b = right;
+    if (a->array != b->array)
+        return a->array < b->array ? -1 : 1;
+    return a->cell < b->cell ? -1 : a->cell > b->cell;
+}
+
+static int add_run(struct sonde_comm *out, struct sonde_comm_array *a, uint64_t first, uint64_t end, uint64_t bytes)
+{
+    struct sonde_comm_run *last = a->runs ? &out->runs.items[a->first_run + a->runs - 1] : NULL;
+    const uint64_t ends_at = end * a->cell_bytes;
+    a->bytes += (end - first) * bytes;
+    a->touched += (ends_at < a->object_bytes ? ends_at : a->object_bytes) - first * a->cell_bytes;
+    if (last && last->first + last->count == first && last->bytes == bytes) {
+        last->count += end - first;
+        return 0;
+    }
+    a->first_run = a->runs++ ? a->first_run : out->runs.count;
+    return sonde_vector_push(&out->runs, (struct sonde_comm_run){first, end - first, bytes});
+}
+
+static int sum_up(struct reading *r)
+{
+    const struct edge *e = r->edges.items;
+    uint64_t bytes = 0;
+    int rc = 0;
+    if (!r->edges.count)
+        return 0;
+    qsort(r->edges.items, r->edges.count, sizeof *r->edges.items, by_cell);
+    for (size_t i = 0; i < r->edges.count && !rc; i++) {
+        bytes += e[i].ends ? 0 - e[i].bytes : e[i].bytes; /* each that began ends: 0 behind the last one of an array */
+        if (bytes && e[i + 1].cell > e[i].cell)
+            rc = add_run(r->out, &r->out->arrays.items[e[i].array], e[i].cell, e[i + 1].cell, bytes);
+    }
+    return rc;
+}
+
+static int by_bytes(const void *left, const void *right)
+{
+    const struct sonde_comm_array *a = left, *b = right;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return a->first_run < b->first_run ? -1 : a->first_run > b->first_run;
+}
+
+int sonde__comm_arrays(const struct sonde_measurement *m, const struct sonde_object_model *model, struct sonde_comm *out)
+{
+    struct reading r = {.m = m, .model = model, .out = out};
+    int rc = 0;
+    for (; r.process < m->process_count && !rc; r.process++)
+        rc = read_process(&r);
+    rc = rc ? rc : sum_up(&r);
+    if (out->arrays.count)
+        qsort(out->arrays.items, out->arrays.count, sizeof *out->arrays.items, by_bytes);
+    sonde_vector_fini(&r.edges);
+    return rc;
+}
