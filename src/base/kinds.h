@@ -70,6 +70,13 @@ static inline bool sonde_op_kind_counts(uint32_t kind)
            sonde_op_kind_group(kind) != SONDE_GROUP_ORDER;
 }
 
+/* Does this cause lose the operation itself, or (false) only its trace row? */
+static inline bool sonde_drop_loses_operation(enum sonde_drop cause)
+{
+    return cause != SONDE_DROP_TRACE_FULL && cause != SONDE_DROP_DISK_FULL &&
+           cause != SONDE_DROP_MAX_SIZE && cause != SONDE_DROP_PAGE;
+}
+
 const char *sonde_way_name(uint32_t way); /* in JSON */
 const char *sonde_way_text(uint32_t way); /* in tables */
 

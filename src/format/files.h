@@ -37,6 +37,9 @@ struct sonde__live {
  * EIO; ENOMEM. */
 int sonde__live_read(const char *dir, struct sonde__live *live, struct sonde_diag *diag);
 void sonde__live_free(struct sonde__live *live);
+int sonde__live_add(struct sonde__live *live, const struct sonde__live_segment *s); /* its block is the list's then. ENOMEM */
+/* Of a process of which the last seconds were recorded, a trace of these (last.c); of others nothing. ENOMEM. */
+int sonde__live_last(struct sonde__live *live);
 
 /* ---- data.sonde: mapped, and the chunks in it ---------------------------- */
 

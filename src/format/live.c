@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "writer.h"
+
 char *sonde__path(const char *dir, const char *file)
 {
     char *path;
@@ -128,7 +130,7 @@ static void cut_short(struct sonde_segment *h, uint64_t left, struct sonde__live
     live->damaged_bytes += SONDE_SEGMENT_ROOM - left;
 }
 
-static int add_segment(struct sonde__live *live, const struct sonde__live_segment *s)
+int sonde__live_add(struct sonde__live *live, const struct sonde__live_segment *s)
 {
     if (!(live->count & (live->count - 1))) {
         uint32_t room = live->count ? live->count * 2 : 1;
@@ -180,7 +182,7 @@ static int read_part(int fd, uint64_t at, uint64_t size, struct sonde__live *liv
         if (verdict == SOUND) {
             cut_short(&s.header, size - at - SONDE_SEGMENT_HEADER, live);
             status = copy_segment(fd, at, &s);
-            if (!status && s.block && (status = add_segment(live, &s)) < 0)
+            if (!status && s.block && (status = sonde__live_add(live, &s)) < 0)
                 free(s.block);
             if (status < 0 && status != SONDE_ENOTFOUND)
                 return status;
@@ -226,6 +228,20 @@ static int read_header(int fd, uint64_t size, struct sonde__live *live)
     return status == SONDE_EIO ? status : 0;
 }
 
+bool sonde_process_now(const char *dir, struct sonde_live_header *out)
+{
+    struct sonde__live live = {0};
+    char *path = sonde__path(dir, SONDE_LIVE_FILE);
+    const int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    const bool read = fd >= 0 && read_header(fd, sizeof live.header, &live) == 0 && live.header_valid;
+    if (read)
+        *out = live.header;
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return read;
+}
+
 int sonde__live_read(const char *dir, struct sonde__live *live, struct sonde_diag *diag)
 {
     char *path = sonde__path(dir, SONDE_LIVE_FILE);
@@ -245,6 +261,8 @@ int sonde__live_read(const char *dir, struct sonde__live *live, struct sonde_dia
     status = read_header(fd, (uint64_t)st.st_size, live);
     if (!status)
         status = read_segments(fd, (uint64_t)st.st_size, live);
+    if (!status)
+        status = sonde__live_last(live);
     if (!status && !live->header_valid && live->count && !live->damaged)
         live->damaged++; /* no segment comes before its header is finished: that was lost */
     if (!status && !live->header_valid && !live->count)

@@ -85,7 +85,8 @@
     X(STALL, struct sonde_row_stall, 0)                                                                    \
     X(INSTRUCTION, struct sonde_row_instruction, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)                 \
     X(ARRAY, struct sonde_row_array, 0)                                                                    \
-    X(CELL, struct sonde_row_cell, SONDE_ROWS_NO_ID)
+    X(CELL, struct sonde_row_cell, SONDE_ROWS_NO_ID)                                                       \
+    X(BASE, struct sonde_row_base, SONDE_ROWS_NO_ID | SONDE_ROWS_FIRST)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -197,6 +198,13 @@ struct sonde_cpu_ledger {
     uint64_t sleep_rows_dropped;  /* SLEEP rows missing, those of waits whose context could not be had included */
 };
 
+/* How a process is recorded: in struct sonde_live_header.trace. */
+enum {
+    SONDE_RECORDED_PROFILE = 0,
+    SONDE_RECORDED_TRACE = 1,
+    SONDE_RECORDED_LAST = 2, /* its last seconds: only in live.sonde; who reads it makes a trace of these of it (last.c) */
+};
+
 struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_SEGMENT_BYTES */
     uint64_t magic;          /* SONDE_LIVE_MAGIC */
     uint32_t version;        /* SONDE_FORMAT_VERSION */
@@ -204,7 +212,7 @@ struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_
     uint32_t segment_count;  /* segments used so far, the header's included: those behind hold no rows. 0 unknown */
     uint32_t state;          /* enum sonde_process_state */
     uint32_t pid;
-    uint32_t trace;          /* 1 trace, 0 profile only */
+    uint32_t trace;          /* SONDE_RECORDED_* */
     uint64_t start_ns;       /* agent start, CLOCK_MONOTONIC_RAW */
     uint64_t stop_ns;        /* last time the monitor thread wrote this */
     uint64_t wall_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC_RAW at start */
@@ -488,6 +496,15 @@ struct sonde_row_remote {
     X(row, node, ZERO) X(row, object, ZERO) X(row, file, ZERO) X(row, line, ZERO) X(row, number, DELTA)               \
     X(row, what, ZERO) X(row, bytes, ZERO) X(row, missed, ZERO) X(row, engine, ZERO) X(row, device, ZERO)             \
     X(row, owner, ZERO) X(row, count, ZERO)
+/* The counters of the header as they were at a time, of SONDE_RECORDED_LAST; at_ns 0: nothing. The first time that there is is where the recording
+ * begins: nothing that ended later is missing. */
+struct sonde_row_base {
+    uint64_t at_ns;
+    struct sonde_ledger ledger;
+    struct sonde_cpu_ledger cpu;
+    uint64_t series_rows_dropped, message_rows_dropped;
+};
+#define SONDE_COLUMNS_BASE(X, row) { BYTES, sizeof(row), 0 },
 /* Objects of one size and site in memory of another device or of the host, which fall into cells: the first at the object's beginning, the last one as
  * long as is left. */
 struct sonde_row_array {
@@ -769,6 +786,7 @@ static_assert(sizeof(struct sonde_row_counter) == 48, "format");
 static_assert(sizeof(struct sonde_row_stall) == 64, "format");
 static_assert(sizeof(struct sonde_row_instruction) == 8, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
+static_assert(sizeof(struct sonde_row_base) == 480, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
 static_assert(sizeof(struct sonde_row_clock) == 32, "format");
 static_assert(sizeof(struct sonde_row_note) == 256, "format");

@@ -294,7 +294,7 @@ static int put_live(struct writer *w, const struct sonde__live *live)
     return status < 0 ? status : 0;
 }
 
-static int seal_live(const char *dir, const char *path, const struct sonde__live *live, struct sonde_diag *diag)
+static int put_all(const char *dir, const struct sonde__live *live, struct sonde_diag *diag)
 {
     struct writer w;
     int status = writer_init(&w, dir, O_CREAT, diag);
@@ -308,11 +308,17 @@ static int seal_live(const char *dir, const char *path, const struct sonde__live
         if (status < 0)
             give_up(&w, status, diag);
     }
+    writer_fini(&w);
+    return status;
+}
+
+static int seal_live(const char *dir, const char *path, const struct sonde__live *live, struct sonde_diag *diag)
+{
+    int status = put_all(dir, live, diag);
     if (!status && unlink(path) < 0 && errno != ENOENT) {
         status = sonde_diag_set(diag, SONDE_EIO, path, "cannot remove what is sealed");
         sonde_diag_errno(diag, errno);
     }
-    writer_fini(&w);
     return status;
 }
 
@@ -359,6 +365,19 @@ int sonde_process_seal(const char *dir, struct sonde_diag *diag)
         status = seal_live(dir, path, &live, diag);
     sonde__live_free(&live);
     free(path);
+    return status;
+}
+
+int sonde_process_copy(const char *dir, const char *to, struct sonde_diag *diag)
+{
+    struct sonde__live live;
+    int status = sonde__live_read(dir, &live, diag);
+    if (status)
+        return status;
+    if (live.header_valid && live.header.state == SONDE_PROCESS_RUNNING)
+        live.header.state = SONDE_PROCESS_EXITED;
+    status = put_all(to, &live, diag);
+    sonde__live_free(&live);
     return status;
 }
 

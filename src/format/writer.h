@@ -3,6 +3,8 @@
 #ifndef SONDE_FORMAT_WRITER_H
 #define SONDE_FORMAT_WRITER_H
 
+#include <stdbool.h>
+
 #include <sonde/error.h>
 
 #include "rows.h"
@@ -13,6 +15,13 @@
  * repeat; does nothing when sealed already. Killed halfway, it loses nothing:
  * live.sonde goes last. */
 int sonde_process_seal(const char *dir, struct sonde_diag *diag);
+
+/* What `dir`/live.sonde holds now (all that there is of a recording of the last seconds), of a process that may still be running, sealed in the folder `to`, which is there and empty; the process
+ * counts as ended. ENOTFOUND, EEMPTY: there is nothing yet. */
+int sonde_process_copy(const char *dir, const char *to, struct sonde_diag *diag);
+
+/* The header of `dir`/live.sonde as it is now. False: there is none. */
+bool sonde_process_now(const char *dir, struct sonde_live_header *out);
 
 /* Append rows of a table to a sealed process directory (SYMBOL and STRING
  * rows, after the run). `rows` in the table's in-memory form. */

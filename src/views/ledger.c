@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "analyze/answers/values/values.h"
+#include "base/kinds.h"
 #include "base/number.h"
 #include "format/folder.h"
 #include "groups.h"

@@ -1,5 +1,6 @@
 /* missing.c - the warning above the summary: more than 1 % of what happened is missing, why, and what mends it. */
 #include "base/number.h"
+#include "base/kinds.h"
 #include "summary.h"
 
 /* What is lost, for what reason, and what to do; by cause, `enum sonde_drop`. */

@@ -12,7 +12,7 @@ SEGMENT = 65536
 ROOM = SEGMENT - 64
 TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE HISTOGRAM CLOCK NOTE OP CALL "
           "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT PAUSE SLEEP VALUE ACCESS DUPLICATE FLOW "
-          "BITS TYPE GUESS REMOTE COUNTER SERIES MIGRATION MESSAGE STALL INSTRUCTION ARRAY CELL").split()
+          "BITS TYPE GUESS REMOTE COUNTER SERIES MIGRATION MESSAGE STALL INSTRUCTION ARRAY CELL BASE").split()
 KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
          "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
          "release peer_copy host_copy graph synchronize event_record event_wait collective").split()
@@ -37,7 +37,7 @@ ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<III
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
         "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII", "VALUE": "<IIHHI10Q", "ACCESS": "<5IHBB11Q", "DUPLICATE": "<4I2Q", "FLOW": "<4I2Q",
-        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d", "SERIES": "<QQd", "MIGRATION": "<4I3Q", "MESSAGE": "<4Q6I", "STALL": "<8I4Q", "INSTRUCTION": "<2I", "ARRAY": "<3I2HQ", "CELL": "<4IQ", "PAUSE": "<QQ"}
+        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d", "SERIES": "<QQd", "MIGRATION": "<4I3Q", "MESSAGE": "<4Q6I", "STALL": "<8I4Q", "INSTRUCTION": "<2I", "ARRAY": "<3I2HQ", "CELL": "<4IQ", "BASE": f"<Q{len(LEDGER)}Q{len(CPU)}Q2Q", "PAUSE": "<QQ"}
 
 
 class Process:
@@ -211,6 +211,10 @@ class Process:
     def cells(self, array, kind, first, count, size):
         """Cells that follow each other, and the bytes that were loaded (0), stored (1) or accessed atomically (2) in each."""
         self.add("CELL", array, kind, first, count, size)
+
+    def base(self, at_ns, ledger, cpu):
+        """Counters as they were at a time, of a recording of the last seconds."""
+        self.add("BASE", at_ns, *[ledger.get(k, 0) for k in LEDGER], *[cpu.get(k, 0) for k in CPU], 0, 0)
 
     def migration(self, obj, source, target, count, size=0, ns=0, faults=False):
         """What the driver moved of managed memory, or how many page faults `target` met."""

@@ -124,7 +124,8 @@ def blame(value, trace):
             process = numbers[scope["process"]]
             running = trace.running(process, device)
             pauses = [(pause["from_ns"], pause["to_ns"] or 1 << 62) for pause in trace.processes[process]["pauses"]]
-            busy = length(running) - common(running, pauses)  # what began before a pause may run on in it
+            pauses += [(0, trace.processes[process]["start_ns"])]
+            busy = length(running) - common(running, pauses)  # what began before a pause may run on in it, or before the recording
             yield check(f"blame of {scope['name']}: idle is what is not busy by the trace", scope["idle_ns"], scope["range_ns"] - busy, 1)
 
 
@@ -275,7 +276,7 @@ def uses(trace):
     for p in trace.processes:
         work = hidden_work(trace, p["id"])
         end = max([p["stop_ns"]] + [o["free_ns"] or o["alloc_ns"] for o in p["objects"]])
-        for o in (o for o in p["objects"] if o["kind"] != "ipc"):
+        for o in (o for o in p["objects"] if o["kind"] not in ("ipc", "none")):
             free = o["free_ns"] or end
             if o["parent"] or o["uses"] is None:
                 continue
@@ -296,7 +297,7 @@ def uses(trace):
 
 
 def memory(value, trace):
-    objects = [o for p in trace.processes for o in p["objects"] if not o["parent"] and o["kind"] != "ipc"]  # another process's
+    objects = [o for p in trace.processes for o in p["objects"] if not o["parent"] and o["kind"] not in ("ipc", "none")]  # another process's; gone before the recording
     sites = [site for space in value["spaces"] for site in space["sites"]]
     for space in value["spaces"]:
         series, at = space["series"], f"memory, {space['class']} of {space['process']}: "

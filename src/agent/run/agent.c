@@ -324,6 +324,7 @@ static const char *start(void)
     sonde__migrations_init();
     sonde__counters_init();
     sonde__stalls_init();
+    sonde__last_init();
     sonde__trace_init(sonde__sample_mine);
     a->began = sonde__moment();
     a->reading_ns = reading_cost();

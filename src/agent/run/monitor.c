@@ -141,6 +141,7 @@ static void turn(void)
             watch_modules();
         }
         sonde__ledger_account();
+        sonde__last_turn(now);
     }
     sonde__unlock(&a->monitor_lock);
     ranges(now);
@@ -156,7 +157,7 @@ static void header_init(void)
     h->segment_bytes = SONDE_SEGMENT_BYTES;
     h->state = SONDE_PROCESS_RUNNING;
     h->pid = (uint32_t)getpid();
-    h->trace = a->config.trace;
+    h->trace = a->config.last_ns ? SONDE_RECORDED_LAST : a->config.trace;
     h->rank = a->config.rank.rank;
     h->local_rank = a->config.rank.local_rank;
     h->rank_count = a->config.rank.size;

@@ -58,6 +58,7 @@ bool sonde__config_read(struct sonde_config *config)
     if (kernel && strlen(kernel) < sizeof config->values_kernel)
         strcpy(config->values_kernel, kernel);
     config->max_bytes = number("SONDE_MAX_SIZE", 0);
+    config->last_ns = config->trace ? number("SONDE_LAST", 0) : 0;
     config->delay_ms = number("SONDE_DELAY_MS", 0);
     config->duration_ms = number("SONDE_DURATION_MS", 0);
     const uint64_t cpu_hz = number("SONDE_CPU", 0);

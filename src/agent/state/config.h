@@ -24,6 +24,7 @@ struct sonde_config {
     uint64_t values_host_bytes;  /* SONDE_VALUES_HOST_MEMORY: of the host's, or */
 #define SONDE_VALUES_HOST_QUARTER UINT64_MAX /* a quarter of what is available */
     uint64_t memory_bytes;       /* SONDE_MEMORY */
+    uint64_t last_ns;            /* SONDE_LAST: a trace of so much time before now, 0 = of all */
     uint64_t max_bytes;          /* SONDE_MAX_SIZE, 0 = no limit */
     uint64_t delay_ms, duration_ms; /* SONDE_DELAY_MS, SONDE_DURATION_MS, 0 = none */
     uint32_t streams_per_thread; /* SONDE_STREAMS_PER_THREAD */

@@ -1,14 +1,10 @@
-/* profile.c - accumulators per (calling context, lane), in the live mapping.
- *
- * Mean and variance are Welford's (Knuth, TAOCP vol. 2, 4.2.2, eq. 15-16).
- * Durations go into a histogram of sixteen equal parts per octave, whose
- * blocks are made as octaves occur; a percentile read from it is within 3.2 %.
- */
+/* profile.c - accumulators per (calling context, lane), in the live mapping (format/accumulate.h). Blocks of a histogram are made as octaves occur. */
 #include "store.h"
 
 #include <string.h>
 
 #include "agent/state/state.h"
+#include "format/accumulate.h"
 
 static struct {
     struct sonde_map index; /* node << 32 | lane -> profile id */
@@ -68,12 +64,8 @@ static struct sonde_row_profile *last_resort(const struct sonde_event *e)
 
 static void histogram_add(struct sonde_row_profile *row, uint64_t ns)
 {
-    unsigned octave = ns ? 63u - (unsigned)__builtin_clzll(ns) : 0;
-    unsigned part = octave >= 4 ? (unsigned)(ns >> (octave - 4)) & 15u : (unsigned)(ns << (4 - octave)) & 15u;
-    if (octave > 39) {
-        octave = 39;
-        part = 15;
-    }
+    unsigned part;
+    const unsigned octave = sonde_histogram_octave(ns, &part);
     struct sonde_row_histogram *block;
     if (row->histogram[octave]) {
         block = sonde__table_find(SONDE_TABLE_HISTOGRAM, sizeof *block, row->histogram[octave]);
@@ -87,22 +79,9 @@ static void histogram_add(struct sonde_row_profile *row, uint64_t ns)
     block->count[part]++;
 }
 
-static void add_moments(struct sonde_row_profile *row, uint64_t ns)
-{
-    row->timed++;
-    row->sum_ns += ns;
-    if (ns < row->min_ns)
-        row->min_ns = ns;
-    if (ns > row->max_ns)
-        row->max_ns = ns;
-    double distance = (double)ns - row->mean_ns;
-    row->mean_ns += distance / (double)row->timed;
-    row->m2 += distance * ((double)ns - row->mean_ns);
-}
-
 static void add_time(struct sonde_row_profile *row, uint64_t ns)
 {
-    add_moments(row, ns);
+    sonde_accumulate(row, ns);
     histogram_add(row, ns);
 }
 
@@ -128,7 +107,7 @@ void sonde__profile_sample(uint32_t lane, const struct sonde_sample *s)
     if (!row)
         return;
     row->count++;
-    add_moments(row, s->cpu_ns);
+    sonde_accumulate(row, s->cpu_ns);
 }
 
 void sonde__profile_sleep(uint32_t node, uint64_t ns)
@@ -137,12 +116,7 @@ void sonde__profile_sleep(uint32_t node, uint64_t ns)
     if (!row)
         return;
     row->count++;
-    add_moments(row, ns);
-}
-
-static uint64_t span(uint64_t from, uint64_t to)
-{
-    return from && to > from ? to - from : 0;
+    sonde_accumulate(row, ns);
 }
 
 void sonde__profile_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags)
@@ -158,8 +132,6 @@ void sonde__profile_op(const struct sonde_event *e, const struct sonde_times *t,
         row->failed++;
     if (flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME))
         return;
-    row->enqueue_queued_ns += span(e->enter_ns, t->queued_ns);
-    row->queued_submit_ns += span(t->queued_ns, t->submit_ns);
-    row->submit_start_ns += span(t->submit_ns, t->start_ns);
+    sonde_accumulate_delays(row, e->enter_ns, t->queued_ns, t->submit_ns, t->start_ns);
     add_time(row, t->end_ns - t->start_ns);
 }

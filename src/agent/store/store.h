@@ -3,6 +3,7 @@
  *     table.c     append-only tables: names, devices, lanes and the rest; table.h for who adds rows
  *     objects.c   data objects and their uses
  *     values.c    what operations did to the values of objects
+ *     last.c      the last seconds alone
  *     remote.c    accesses of kernels to memory of other devices and of the host
  *     counters.c  counters of the hardware, by operation
  *     take.c      one finding, into profile, busy time, ledger and trace
@@ -91,6 +92,14 @@ void sonde__trace_idle(void);                 /* a good moment to encode */
 uint64_t sonde__trace_cpu_ns(void);           /* of the tracing threads. Any thread */
 void sonde__trace_end(void);            /* the threads write what they have, and end. The monitor */
 void sonde__trace_forget(void);               /* in a forked child */
+
+/* ---- last.c: the last seconds alone (--last) ---------------------------------------------------- */
+
+void sonde__last_init(void);                       /* when the agent starts */
+bool sonde__last_on(void);
+void sonde__last_keep(struct sonde_segment *s);    /* a full one of a trace: until it is too old. As sonde__trace_row */
+bool sonde__last_give(void);                       /* makes room for what is newer. False: there is nothing old. As that */
+void sonde__last_turn(uint64_t now_ns);            /* after the ledger was accounted. The monitor */
 
 /* ---- room.c: segments of the live mapping ----------------------------------------------------- */
 

@@ -252,6 +252,10 @@ static void keep_limit(void)
 
 static void hand_over(struct sonde_lane *lane, struct sonde_segment *s)
 {
+    if (sonde__last_on()) {
+        sonde__last_keep(s);
+        return;
+    }
     struct tracer *t = tracer_of(lane);
     if (!t || waiting(t) == RING)
         return; /* stays in the live mapping; sealing will find it */
@@ -276,7 +280,9 @@ static void *row_slot(struct sonde_lane *lane, struct sonde_open_segment *open, 
             return NULL;
     }
     if (!s) {
-        open->segment = s = sonde__room_get(table, lane->id, open->sequence, row_bytes);
+        do
+            open->segment = s = sonde__room_get(table, lane->id, open->sequence, row_bytes);
+        while (!s && sonde__last_on() && sonde__last_give());
         if (!s)
             return NULL;
     }

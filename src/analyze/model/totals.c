@@ -1,15 +1,10 @@
 /* totals.c - sums over the processes of a measurement. */
 #include "totals.h"
+#include "base/kinds.h"
 
 #include <string.h>
 
 #include "recorded.h"
-
-bool sonde_drop_loses_operation(enum sonde_drop cause)
-{
-    return cause != SONDE_DROP_TRACE_FULL && cause != SONDE_DROP_DISK_FULL &&
-           cause != SONDE_DROP_MAX_SIZE && cause != SONDE_DROP_PAGE;
-}
 
 static uint64_t minus(uint64_t a, uint64_t b)
 {

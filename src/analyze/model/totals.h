@@ -59,7 +59,4 @@ uint64_t sonde_process_seen(const struct sonde_process *p);
 /* Is the error bound of its device times known? Not where it has none. */
 bool sonde_process_clock_known(const struct sonde_process *p);
 
-/* Does this cause lose the operation itself, or (false) only its trace row? */
-bool sonde_drop_loses_operation(enum sonde_drop cause);
-
 #endif

@@ -41,7 +41,7 @@ static int one_run(struct calibration *c, bool recorded, struct record_result *r
 {
     struct sonde_diag diag = {0};
     if (!recorded) {
-        if (record_run(c->paths->program, c->argv, NULL, result, &diag) != SONDE_OK) {
+        if (record_run(c->paths->program, c->argv, NULL, NULL, result, &diag) != SONDE_OK) {
             sonde_say_diag(&diag);
             return RECORD_EXIT_NOT_EXECUTABLE;
         }

@@ -90,6 +90,8 @@ static json_t *options_object(const struct record_options *o)
     set(object, "mode", json_string(o->mode == RECORD_TRACE ? "trace" : "profile"));
     set_number(object, "memory_bytes", o->memory_bytes);
     set_number(object, "max_size_bytes", o->max_size_bytes);
+    if (o->last_ns)
+        set_number(object, "last_ns", o->last_ns);
     set_number(object, "streams_per_thread", (uint64_t)o->streams_per_thread);
     set_number(object, "cpu_hz", (uint64_t)o->cpu_hz);
     set(object, "values", json_string(record_values_names[o->values]));

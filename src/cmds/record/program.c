@@ -190,7 +190,7 @@ bool record_environment_is_ours(const char *entry)
 {
     static const char *const names[] = {
         "LD_PRELOAD", "SONDE_AGENT", "SONDE_OUT", "SONDE_TRACE", "SONDE_LIGHT", "SONDE_MEMORY", "SONDE_STREAMS_PER_THREAD",
-        "SONDE_MAX_SIZE", "SONDE_VALUES", "SONDE_VALUES_ENGINE", "SONDE_VALUES_MEMORY", "SONDE_VALUES_HOST_MEMORY", "SONDE_VALUES_FIRST", "SONDE_VALUES_OF", "SONDE_VALUES_BLOCKS", "SONDE_VALUES_KERNEL", "SONDE_COMM_CELLS", "SONDE_COUNTERS", "SONDE_COUNTER_SERIES", "SONDE_REPLAY", "SONDE_PC",
+        "SONDE_MAX_SIZE", "SONDE_LAST", "SONDE_VALUES", "SONDE_VALUES_ENGINE", "SONDE_VALUES_MEMORY", "SONDE_VALUES_HOST_MEMORY", "SONDE_VALUES_FIRST", "SONDE_VALUES_OF", "SONDE_VALUES_BLOCKS", "SONDE_VALUES_KERNEL", "SONDE_COMM_CELLS", "SONDE_COUNTERS", "SONDE_COUNTER_SERIES", "SONDE_REPLAY", "SONDE_PC",
         "SONDE_DELAY_MS", "SONDE_DURATION_MS", "SONDE_START_OFF", "SONDE_CHECK", "SONDE_PYTHON",
         "SONDE_API", "SONDE_GRAPH", "SONDE_CAPTURE", "SONDE_CPU"};
     for (const struct sonde_runtime *r = sonde_runtimes; r->name; r++)
@@ -320,6 +320,7 @@ char **record_environment(const struct record_options *o, const struct record_pa
         put(&e, "SONDE_VALUES_KERNEL", o->values_kernel);
     put_number(&e, "SONDE_COMM_CELLS", (uint64_t)o->comm_cells);
     put_number(&e, "SONDE_MAX_SIZE", o->max_size_bytes);
+    put_number(&e, "SONDE_LAST", o->last_ns);
     put_number(&e, "SONDE_DELAY_MS", round_up_ms(o->delay_ns));
     put_number(&e, "SONDE_DURATION_MS", round_up_ms(o->duration_ns));
     put_number(&e, "SONDE_START_OFF", (uint64_t)(o->start_off || o->capture));

@@ -89,6 +89,11 @@ static const struct sonde_option options[] = {
      .help = "stop recording after TIME; the program keeps running"},
     {.name = "pid", .type = SONDE_OPTION_INT, .argument = "PID", .offset = AT(pid), .low = 1, .high = INT32_MAX,
      .help = "record the process PID, which runs already, for --duration or until Ctrl-C, and leave it as it was (see docs/attach.md)"},
+    {.name = "last", .type = SONDE_OPTION_DURATION, .argument = "DURATION", .offset = AT(last_ns),
+     .help = "keep the last DURATION alone (30s), in --memory and not on disk: what was before the program's end, however it ended. kill -USR1 of record's "
+             "process writes what is there at any time, as NAME-1.sonde, NAME-2.sonde …"},
+    {.name = "last-when-idle", .type = SONDE_OPTION_DURATION, .argument = "DURATION", .offset = AT(last_idle_ns),
+     .help = "--last: also write it when no operation has ended for DURATION (10s), once each time: a hang, seen from just before it"},
     {.name = "max-size", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(max_size_bytes),
      .help = "stop the trace of a process when it has written SIZE (64M, 2G); its profile continues"},
     {.name = "start-off", .type = SONDE_OPTION_FLAG, .offset = AT(start_off),
@@ -198,7 +203,8 @@ int record_once(const struct record_options *o, struct record_paths *paths, int 
     if (!paths->joined && record_manifest_write(manifest, paths->output, &diag) != SONDE_OK)
         goto discard;
     links = o->comm ? record_links_begin() : NULL;
-    const bool ran = record_run(paths->program, argv, environment, result, &diag) == SONDE_OK;
+    struct record_last last = {.options = o, .paths = paths, .manifest = manifest, .start = result->start};
+    const bool ran = record_run(paths->program, argv, environment, o->last_ns ? &last : NULL, result, &diag) == SONDE_OK;
     record_links_end(links, manifest);
     if (!ran) {
         status = result->exec_status;
@@ -312,6 +318,16 @@ static bool check_looks(struct record_options *o)
         sonde_say("--counter-series takes an interval from 20us to 1s");
     else if (o->series_ns && (o->mode == RECORD_PROFILE || o->pid))
         sonde_say("--counter-series is part of a trace from the program's start: without --profile and --pid");
+    else if (o->last_ns && (o->last_ns < RECORD_LAST_LEAST_NS || o->mode != RECORD_TRACE || o->max_size_bytes))
+        sonde_say("--last is part of a trace, at least 100 ms: without --profile, --light and --max-size");
+    else if (o->last_ns && (o->values || o->comm || (o->counters && !o->series_ns) || o->pc_cycles || o->pid))
+        sonde_say("--last keeps operations, calls and samples: without --%s, whose sums are of the whole run", o->values     ? "values"
+                                                                                                               : o->comm     ? "comm"
+                                                                                                               : o->pid      ? "pid"
+                                                                                                               : o->counters ? "counters"
+                                                                                                                             : "pc");
+    else if (o->last_idle_ns && (!o->last_ns || o->last_idle_ns < RECORD_LAST_LEAST_NS))
+        sonde_say("--last-when-idle is for --last, and takes at least 100 ms");
     else if (o->pc_cycles & (o->pc_cycles - 1))
         sonde_say("--pc takes a power of two, not %lld", (long long)o->pc_cycles);
     else if (o->pc_cycles && (o->values || o->comm || o->counters || o->series_ns))

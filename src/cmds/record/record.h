@@ -37,6 +37,7 @@ enum {
 enum { RECORD_KERNEL_MAX = 512 }; /* as the agent has it */
 enum { RECORD_COUNTERS_MAX = 1024,
        RECORD_SERIES_LEAST_NS = 20000,
+       RECORD_LAST_LEAST_NS = 100000000,
        RECORD_SERIES_MOST_NS = 1000000000 };
 #define RECORD_HOST_QUARTER UINT64_MAX
 
@@ -46,6 +47,8 @@ struct record_options {
     const char *output;
     int force, quiet;
     uint64_t memory_bytes, max_size_bytes;
+    uint64_t last_idle_ns;              /* --last is written when no operation has ended for so long; 0: not of itself */
+    uint64_t last_ns;                   /* a trace of so much time before the end; 0: of all */
     int64_t streams_per_thread;
     int64_t cpu_hz;                     /* samples of the CPU side; 0 = none */
     uint64_t delay_ns, duration_ns;
@@ -195,8 +198,27 @@ void record_manifest_timings(json_t *manifest, const struct record_timings *timi
 void record_arguments_show(const char *patterns, int argc, char **argv, void (*put)(void *user, const char *text), void *user);
 int record_manifest_write(const json_t *manifest, const char *output, struct sonde_diag *diag);
 
-/* Start the program and wait for its end. `environment` NULL: our own. */
-int record_run(const char *path, char **argv, char **environment,
+/* ---- last.c: what --last has of a program that still runs ---------------------------------------------------- */
+
+struct record_last {
+    const struct record_options *options;
+    const struct record_paths *paths;
+    const json_t *manifest;   /* as it is known before the program's end */
+    struct record_times start;
+    pid_t writer;             /* a child that writes a measurement; 0 none */
+    uint64_t done, since_ns;  /* operations that had ended when it was looked last, and since when it is so many */
+    bool written;             /* since then, of itself */
+};
+/* --last-when: how long to wait until it is looked again; 0: for nothing but signals. And that: writes one if no operation has ended for so long. */
+uint64_t record_last_pause(const struct record_last *last);
+void record_last_look(struct record_last *last, pid_t program);
+/* Begins to write one, of the name with the next free number. */
+void record_last_take(struct record_last *last, pid_t program);
+/* Waits until it is written. */
+void record_last_end(struct record_last *last);
+
+/* Start the program and wait for its end. `environment` NULL: our own. `last`: SIGUSR1 asks for what --last has; NULL: it is passed on, as others are. */
+int record_run(const char *path, char **argv, char **environment, struct record_last *last,
                struct record_result *result, struct sonde_diag *diag);
 
 /* Become the program, as a shell would. Returns errno: it cannot be executed. */

@@ -8,7 +8,8 @@
  *   - What the kernel sends (Ctrl-C, Ctrl-Z, hangup) went to the whole group:
  *     the program has it already. Record only waits for what it makes of it.
  *   - What another process sends to record is passed on; but not what the
- *     program and its children send, who address the whole group.
+ *     program and its children send, who address the whole group, nor, with
+ *     --last, SIGUSR1, which is for record (last.c).
  *   - When the program stops, record stops by the same signal, so that the
  *     shell sees a stopped job; when record is continued, so is the program.
  *
@@ -273,7 +274,13 @@ static void drain_signals(const sigset_t *all)
         ;
 }
 
-static int wait_for_end(pid_t pid, const sigset_t *all)
+/* What a process asks of record, not of the program: its children address the whole group. */
+static bool is_for_last(const struct record_last *last, pid_t pid, const siginfo_t *info)
+{
+    return last && info->si_signo == SIGUSR1 && (info->si_code == SI_USER || info->si_code == SI_QUEUE) && !descends_from(info->si_pid, pid);
+}
+
+static int wait_for_end(pid_t pid, const sigset_t *all, struct record_last *last)
 {
     for (;;) {
         int status;
@@ -287,12 +294,21 @@ static int wait_for_end(pid_t pid, const sigset_t *all)
         if (changed == pid)
             return status;
         siginfo_t info;
-        if (sigwaitinfo(all, &info) > 0 && info.si_signo != SIGCHLD)
+        const uint64_t pause_ns = last ? record_last_pause(last) : 0;
+        const struct timespec pause = {.tv_sec = (time_t)(pause_ns / 1000000000u), .tv_nsec = (long)(pause_ns % 1000000000u)};
+        const int came = pause_ns ? sigtimedwait(all, &info, &pause) : sigwaitinfo(all, &info);
+        if (pause_ns)
+            record_last_look(last, pid);
+        if (came <= 0 || info.si_signo == SIGCHLD)
+            continue;
+        if (is_for_last(last, pid, &info))
+            record_last_take(last, pid);
+        else
             pass_on(pid, &info);
     }
 }
 
-int record_run(const char *path, char **argv, char **environment,
+int record_run(const char *path, char **argv, char **environment, struct record_last *last,
                struct record_result *result, struct sonde_diag *diag)
 {
     struct start start = {.path = path, .argv = argv, .environment = environment ? environment : environ};
@@ -307,8 +323,10 @@ int record_run(const char *path, char **argv, char **environment,
     int why = 0;
     pid_t pid = start_program(&start, &why);
     if (pid > 0)
-        result->wait_status = wait_for_end(pid, &all);
+        result->wait_status = wait_for_end(pid, &all, last);
     record_now(&result->end);
+    if (last)
+        record_last_end(last);
 
     drain_signals(&all);
     sigaction(SIGCHLD, &start.child, NULL);

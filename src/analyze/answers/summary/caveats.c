@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <jansson.h>
 #include <sys/utsname.h>
 
 #include "analyze/model/rank.h"
@@ -17,6 +19,7 @@
 #include "analyze/model/totals.h"
 #include "analyze/symbols/debug_file.h"
 #include "analyze/trace/trace.h"
+#include "base/kinds.h"
 #include "base/map.h"
 #include "base/number.h"
 #include "format/tables.h"
@@ -192,6 +195,32 @@ static void find_pauses(struct finder *f)
                           dropped == 1 ? "was not stored (table full): its"
                                        : "were not stored (table full): their");
     }
+}
+
+/* Of a process that was recorded from its start on, the agent's start is soon behind that: this much at the most. */
+#define SOON_NS 500000000u
+
+/* --last: how much there is, of how much. Processes that began later are whole. */
+static void find_last(struct finder *f)
+{
+    const json_t *options = json_object_get(f->m->manifest, "options");
+    const uint64_t asked_ns = (uint64_t)json_integer_value(json_object_get(options, "last_ns"));
+    const uint64_t began_ns = (uint64_t)json_integer_value(json_object_get(f->m->manifest, "start_ns"));
+    uint64_t kept_ns = 0, life_ns = 0;
+    char kept[SONDE_NUMBER_MAX], asked[SONDE_NUMBER_MAX];
+    for (uint32_t i = 0; asked_ns && i < f->m->process_count; i++) {
+        const struct sonde_live_header *h = &f->m->processes[i].header;
+        const uint64_t length_ns = h->stop_ns > h->start_ns ? h->stop_ns - h->start_ns : 0;
+        kept_ns = length_ns > kept_ns ? length_ns : kept_ns;
+        life_ns = h->stop_ns > began_ns && h->stop_ns - began_ns > life_ns ? h->stop_ns - began_ns : life_ns;
+    }
+    struct sonde_text *text = kept_ns + SOON_NS < life_ns ? say(f, SONDE_CAVEAT_PAUSES) : NULL;
+    if (!text)
+        return;
+    sonde_text_format(text, "of %s the last %s (--last): what ended before is in no number", sonde_number_time(asked, (double)life_ns),
+                      sonde_number_time(kept, (double)kept_ns));
+    if (kept_ns < asked_ns - asked_ns / 16)
+        sonde_text_format(text, "; --memory has no room for %s", sonde_number_time(asked, (double)asked_ns));
 }
 
 /* ---- the CPU side ---------------------------------------------------------------------- */
@@ -598,6 +627,7 @@ int sonde_caveats_compute(const struct sonde_measurement *m, const struct sonde_
 {
     struct finder f = {.m = m, .profile = profile, .out = out};
     find_trace(&f);
+    find_last(&f);
     find_pauses(&f);
     find_cpu(&f);
     find_unsampled(&f);

@@ -1,0 +1,150 @@
+"""last_test.py - `sonde record --last`: what a program did last, however it ended and while it runs, beside the program's own log of each operation.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+from views import PROGRAMS, Case  # first: it knows where the next are
+import cli
+import live
+
+TICKING = os.path.join(PROGRAMS, "ticking")
+LEDGER = live.LEDGER
+
+
+class Last(Case):
+    def start(self, *ticking, options=()):
+        """Record running; the program has logged its first operation."""
+        if not os.access(TICKING, os.X_OK):
+            self.skipTest(f"{TICKING} is not built")
+        env = {**os.environ, "POCL_CACHE_DIR": os.path.join(cli.BUILD, "tests", "pocl-cache")}
+        self.log = self.path("log")
+        seconds, *rest = ticking
+        child = subprocess.Popen([cli.SONDE, "record", "-o", self.path("m.sonde"), *options, "--", TICKING, str(seconds), self.log, *rest], env=env, cwd=self.folder,
+                                 text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 120
+        while not (os.path.exists(self.log) and os.path.getsize(self.log)):
+            if child.poll() is not None:
+                out, err = child.communicate()
+                if "clGetPlatformIDs" in out:
+                    self.skipTest("no OpenCL platform here: " + out)
+                self.fail(out + err)
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+        return child
+
+    def end(self, child, status=0):
+        out, self.err = child.communicate(timeout=120)
+        self.assertEqual(child.returncode, status, out + self.err)
+
+    def operations(self):
+        with open(self.log) as file:
+            return [(int(before), int(after), name) for before, after, name in map(str.split, file) if after.isdigit()]
+
+    def check(self, path, asked_s, missing_ns=0):
+        """The operations that were over since the recording begins, and no other: in the trace, the profile and the ledger. `missing_ns`: what the agent
+        had not seen of the end of one that was killed, or still runs. The time that it is of."""
+        self.adds_up(path)
+        with open(self.path("adds-up.json")) as file:
+            export = json.load(file)
+        [process] = export["processes"]
+        begin, end = process["start_ns"], process["stop_ns"]
+        rows = [op for op in export["operations"] if op["kind"] == "kernel"]
+        found = sorted(op["enter_ns"] for op in rows)
+        log, slack = self.operations(), 2  # one at each end may be on either side: the log has the host's times
+        known = [before for before, after, _ in log if after >= begin]
+        self.assertTrue(found)
+        self.assertLessEqual(len([at for at in known if at <= found[-1]]) - len(found), slack)
+        self.assertLessEqual(len(found) - len(known), slack)
+        self.assertLessEqual((log[-1][1] if missing_ns == 0 else min(log[-1][1], end)) - found[-1], missing_ns + 10**8)
+        profile = {row["name"]: row["count"] for row in self.json(path, "kernels")}
+        names = {name: len([op for op in rows if op["name"] == name]) for name in {op["name"] for op in rows}}
+        self.assertEqual(profile, names)
+        ledger = self.json(path, "ledger")
+        self.assertEqual((ledger["done"], ledger["dropped"], ledger["trace_dropped"], ledger["unmatched"]), (len(export["operations"]), 0, 0, 0))
+        self.assertEqual(ledger["api_calls"], len(export["calls"]))
+        self.assertLessEqual((end - begin) / 1e9, asked_s * 33 / 32 + 0.4)
+        return (end - begin) / 1e9
+
+    def test_the_end(self):
+        child = self.start(2.5, options=["--last", "1s"])
+        self.end(child)
+        self.assertGreater(self.check(self.path("m.sonde"), 1), 0.95)
+        self.assertEqual([row["name"] for row in self.json(self.path("m.sonde"), "kernels")], ["add"])
+
+    def test_it_is_said(self):
+        self.end(self.start(2, options=["--last", "500ms"]))
+        self.assertRegex(" ".join(self.ok("report", self.path("m.sonde")).out.split()), r"of 2\.\d+ s the last 5\d\d ms \(--last\): what ended before is in no number")
+
+    def test_all_of_a_short_run(self):
+        child = self.start(0.5, options=["--last", "1m"])
+        self.end(child)
+        self.assertEqual(self.json(self.path("m.sonde"), "ledger")["seen"], len(self.operations()))
+        self.check(self.path("m.sonde"), 60)
+
+    def test_however_it_ends(self):
+        for how, number in (("kill", signal.SIGKILL), ("abort", signal.SIGABRT)):
+            child = self.start(2, how, options=["--last", "500ms"])
+            self.end(child, -number)
+            self.assertGreater(self.check(self.path("m.sonde"), 0.5, 3 * 10**8), 0.45)
+            shutil.rmtree(self.path("m.sonde"))
+
+    def test_while_it_runs(self):
+        os.mkdir(self.path("m-1.sonde"))  # somebody's
+        child = self.start(4, options=["--last", "700ms"])
+        for number in (2, 3):
+            time.sleep(1.2)
+            child.send_signal(signal.SIGUSR1)
+            deadline = time.monotonic() + 60
+            while "timings" not in self.manifest(number):
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.02)
+            self.assertGreater(self.check(self.path(f"m-{number}.sonde"), 0.7, 3 * 10**8), 0.65)
+            self.assertTrue(self.manifest(number)["attached"]["goes_on"])
+        self.end(child)
+        self.check(self.path("m.sonde"), 0.7)
+        self.assertIn("m-2.sonde", self.err)
+        first, second = (self.json(self.path(f"m-{number}.sonde"), "kernels") for number in (2, 3))
+        self.assertEqual({row["name"] for row in first}, {"spin"})
+        self.assertIn("add", {row["name"] for row in second})
+        self.assertEqual(os.listdir(self.path("m-1.sonde")), [])
+
+    def test_when_nothing_ends(self):
+        """Written once, a while after the last operation, and again only if others came and ended."""
+        child = self.start(0.6, "hang", options=["--last", "5s", "--last-when-idle", "800ms"])
+        self.end(child)
+        self.assertEqual([name for name in sorted(os.listdir(self.folder)) if name.startswith("m-")], ["m-1.sonde"])
+        self.check(self.path("m-1.sonde"), 5)
+        self.assertEqual(self.json(self.path("m-1.sonde"), "ledger")["seen"], len(self.operations()))
+        idle = (self.manifest(1)["end_ns"] - self.operations()[-1][1]) / 1e9
+        self.assertTrue(0.75 <= idle <= 1.8, idle)
+        self.assertIn("for --last", self.fails("record", "--last-when-idle", "1s", "--", TICKING, status=2).err)
+
+    def manifest(self, number):
+        try:
+            with open(self.path(f"m-{number}.sonde", "manifest.json")) as file:
+                return json.load(file)
+        except (FileNotFoundError, json.JSONDecodeError):
+            return {}
+
+    def test_little_memory(self):
+        """More than fits: the newest stays, exactly, and it is said."""
+        child = self.start(3, "exit", "0", options=["--last", "1m", "--memory", "8M"])
+        self.end(child)
+        length = self.check(self.path("m.sonde"), 60)
+        self.assertLess(self.json(self.path("m.sonde"), "ledger")["seen"], 0.9 * len(self.operations()))
+        self.assertGreater(length, 0.01)
+        self.assertIn("--memory has no room", " ".join(self.ok("report", self.path("m.sonde")).out.split()))
+        self.assertIn("the recording is of less", self.ok("report", self.path("m.sonde"), "ledger").out)
+
+    def test_what_does_not_go_together(self):
+        for options in (["--profile"], ["--values"], ["--comm"], ["--pc"], ["--max-size", "1G"], ["--pid", "1"], ["--counters", "default"]):
+            words = ["--", TICKING] if options[0] != "--pid" else []
+            self.assertIn("--last", self.fails("record", "--last", "1s", *options, *words, status=2).err)
+        self.assertIn("100 ms", self.fails("record", "--last", "10ms", "--", TICKING, status=2).err)
+
+
+cli.main()
