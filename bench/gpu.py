@@ -405,6 +405,7 @@ class Bench:
         for name, mode in floors.items():
             variants[name] = lambda mode=mode: self.number(plain, self.floor_env(mode), lambda _: self.floor_counts(mode))
         variants["sonde: trace"] = lambda: self.number(self.record(plain, "--cpu", "0"), check=self.figures_of)
+        variants["sonde: trace, --last=30s"] = lambda: self.number(self.record(plain, "--cpu", "0", "--last", "30s"))
         variants["sonde: profile"] = lambda: self.number(self.record(plain, "--cpu", "0", "--profile"), check=self.figures_of)
         if whole_graphs:
             variants["sonde: trace, --graph graph"] = lambda: self.number(self.record(plain, "--cpu", "0", "--graph", "graph"))

@@ -107,6 +107,7 @@ static int take(const struct record_last *l, pid_t program)
     }
     *to = *l->paths;
     to->folder = -1;
+    to->job[0] = 0; /* nobody else writes into it */
     if (make_folder(l->paths, to, &copying.diag)) {
         sonde_say_diag(&copying.diag);
         return 1;

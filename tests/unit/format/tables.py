@@ -40,7 +40,7 @@ def main():
         number, name, size, *row = line.split()
         if name == "STRING":
             size, row = "", written.get(number, ("", "", []))[2]
-        if name == "PROCESS":
+        if name in ("PROCESS", "BASE"):  # structures, whose fields stand elsewhere
             row = written.get(number, ("", "", []))[2]
         got = written.pop(number, None)
         if got != (name, size, row):
