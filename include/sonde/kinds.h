@@ -350,7 +350,8 @@ enum sonde_stall_kind {
 /* And over time, where nothing else is asked for: one pass on GA100 and GH100; what a device lacks is left out. Of multiprocessors one counter
  * only: of two, samples of a millisecond lose some on an H100 (docs/counters.md). */
 #define SONDE_COUNTER_SERIES_DEFAULT                                                                                                 \
-    "smsp__inst_executed.sum,dram__bytes_read.sum,dram__bytes_write.sum,pcie__read_bytes.sum,pcie__write_bytes.sum,"                 \
+    "smsp__inst_executed.sum,dram__bytes_read.sum,dram__bytes_write.sum,dram__throughput.avg.pct_of_peak_sustained_elapsed,"         \
+    "pcie__read_bytes.sum,pcie__write_bytes.sum,"                                                                                    \
     "nvlrx__bytes.sum,nvltx__bytes.sum"
 
 #endif

@@ -33,6 +33,10 @@ static const struct sonde_view_column columns[] = {
     {NULL, "registers", SONDE_CELL_COUNT, 0, 11, "registers per thread at the last launch, if the runtime reports them"},
     {NULL, "occupancy", SONDE_CELL_TEXT, 0, 10,
      "theoretical occupancy at the last launch and what limits it"},
+    {"memory_bytes", "memory", SONDE_CELL_BYTES, 0, 1, "bytes between the device and its memory, read and written, of one launch on average (record --counters, --counter-series); null: not counted"},
+    {"memory_bytes_per_s", NULL, SONDE_CELL_NUMBER, 0, 0, "these bytes per second of the kernel's time; null: not counted", .unit = "bytes/s"},
+    {NULL, "GB/s", SONDE_CELL_NUMBER, 0, 1, "10^9 of these bytes per second of the kernel's time", .unit = "GB/s"},
+    {"memory_share", "of peak", SONDE_CELL_SHARE, 0, 1, "how much of what the memory can at most was used, on average while the kernel ran (metric dram__throughput); null: not counted"},
     {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes moved, where known"},
     {"source", NULL, SONDE_CELL_OBJECT, 0, 0, "source of the kernel; absent without line information in the device code",
      .of = &source},
@@ -78,6 +82,17 @@ static void launch_cells(struct sonde_view_table *t, const struct sonde_row_work
     sonde_cell_text(t, w && w->occupancy ? text : NULL);
 }
 
+static void bandwidth_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group)
+{
+    struct sonde_bandwidth b = {.share = -1};
+    const bool known = q->bandwidths && sonde_bandwidth_sum(q->bandwidths, group->name, &b) && b.bytes > 0 && b.operations;
+    const bool rated = known && b.ns > 0;
+    sonde_cell_real(t, known, known ? b.bytes / (double)b.operations : 0);
+    sonde_cell_real(t, rated, rated ? b.bytes / b.ns * 1e9 : 0);
+    sonde_cell_real(t, rated, rated ? b.bytes / b.ns : 0);
+    sonde_cell_share(t, b.share, b.share >= 0);
+}
+
 static void source_cell(struct sonde_view_table *t, const struct sonde_cct_node *code)
 {
     if (!code) {
@@ -97,6 +112,7 @@ static const char *row(struct sonde_view_table *t, const struct sonde_query *q, 
     sonde_cells_operations(t, group);
     sonde_cells_times(t, &group->stat, all_ns);
     launch_cells(t, sonde_launch_of(q, group));
+    bandwidth_cells(t, q, group);
     sonde_cell_int(t, true, group->stat.bytes);
     source_cell(t, code);
     sonde_cell_queue_delay(t, &group->stat);
@@ -115,9 +131,25 @@ void sonde_cell_kernels(struct sonde_view_table *t, const struct sonde_query *q)
 
 static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
 {
-    bool launches = false;
-    (void)diag;
-    sonde_groups_make(&groups, q, q->profile->ops.items, q->profile->ops.count, out);
+    bool launches = false, bytes = false, shares = false;
+    struct sonde_bandwidths bandwidths = {0};
+    struct sonde_query own = *q;
+    const int rc = sonde_bandwidths_compute(q->m, q->profile, &bandwidths);
+    if (rc)
+        return sonde_diag_set(diag, rc, q->path, "cannot read");
+    own.bandwidths = &bandwidths;
+    sonde_groups_make(&groups, &own, q->profile->ops.items, q->profile->ops.count, out);
+    for (size_t i = 0; i < bandwidths.items.count; i++) {
+        bytes |= bandwidths.items.items[i].bytes > 0;
+        shares |= bandwidths.items.items[i].share >= 0;
+    }
+    sonde_bandwidths_fini(&bandwidths);
+    if (!bytes) {
+        sonde_view_hide(out->root, "memory");
+        sonde_view_hide(out->root, "GB/s");
+    }
+    if (!shares)
+        sonde_view_hide(out->root, "of peak");
     for (size_t i = 0; i < q->profile->ops.count && !launches; i++)
         launches = sonde_launch_of(q, &q->profile->ops.items[i]);
     if (!launches) {

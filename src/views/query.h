@@ -11,6 +11,7 @@
 #include "analyze/answers/blame/blame.h"
 #include "analyze/metrics/metric.h"
 #include "analyze/model/totals.h"
+#include "analyze/profile/bandwidth.h"
 #include "analyze/profile/profile.h"
 #include "base/kinds.h"
 #include "base/progress.h"
@@ -81,6 +82,7 @@ struct sonde_query {
     struct sonde_query_contexts contexts;
     struct sonde_query_values values;
     struct sonde_query_comm comm;
+    const struct sonde_bandwidths *bandwidths; /* of the view kernels; NULL: not looked for */
     /* Around long work, so that somebody may show how far it is; NULL: nobody does. */
     struct sonde_progress *(*begin)(const char *text);
     void (*end)(struct sonde_progress *progress);

@@ -346,11 +346,17 @@ def check_series(m):
     moved = {what: parts.get(("vadd", f"dram__bytes_{what}.sum"), {}).get("per_operation") or 0 for what in ("read", "write")}
     yield within("bytes that a vector add reads", .97 * 8 * (1 << 24), moved["read"], 1.03 * 8 * (1 << 24))
     yield within("bytes that it writes", .97 * 4 * (1 << 24), moved["write"], 1.03 * 4 * (1 << 24))
+    [kernel] = [row for row in m.view("kernels") if row["name"].startswith("vadd")]
+    yield within("bytes of the memory beside its times", .97 * 12 * (1 << 24), kernel["memory_bytes"] or 0, 1.03 * 12 * (1 << 24))
+    rate = kernel["memory_bytes_per_s"] / kernel["memory_share"] if kernel["memory_share"] else 0
+    yield within("the peak that they and their share say, TB/s: between half and twice an H100's", 1.6, rate / 1e12, 6.8)
     for metric, bytes_ in ("pcie__read_bytes.sum", 10 * 4 << 24), ("pcie__write_bytes.sum", 10 * 4 << 24):
         if metric in series:
             yield within(f"{metric}: what copies moved, and what packets have around it", bytes_, series[metric]["total"], 1.3 * bytes_ + 2e8)
     for metric, row in series.items():
         own = [part for (_, name), part in parts.items() if name == metric]
+        if row["total"] is None:  # no count
+            continue
         yield within(f"{metric}: it adds up", row["total"] * (1 - 1e-9) - 1e-6, sum(p["value"] for p in own) + row["idle"], row["total"] * (1 + 1e-9) + 1e-6)
         yield f"{metric}: within its bounds", all(p["least"] <= p["value"] * (1 + 1e-9) and p["value"] <= p["most"] * (1 + 1e-9) for p in own), str(own)[:300]
 

@@ -160,7 +160,7 @@ ELEMENTS = {  # of elements.cu: size, binary logarithm of a cell, which way, kin
 def check_elements(m):
     rows = {}
     for row in m.view("comm --by element")["elements"]:
-        rows.setdefault(row["site"].split(" ←")[0].split(":")[-1], []).append(row)
+        rows.setdefault((row["site"] or "").split(" ←")[0].split(":")[-1], []).append(row)
     lines = {name: str(marked_line(source("elements"), name)) for name in ELEMENTS}
     yield equal("objects of which elements were accessed, by the line that allocated them", sorted(rows), sorted(lines.values()))
     for name, (size, shift, start, end, kind, places) in ELEMENTS.items():
@@ -182,7 +182,7 @@ def check_elements_add_up(m):
     ways, cells = {}, {}
     for rows, of in ((found["objects"], ways), (found["elements"], cells)):
         for row in rows:
-            key = row["site"].split(" ←")[0], row["owner"], row["from"], row["to"], row["kind"]
+            key = (row["site"] or "").split(" ←")[0], row["owner"], row["from"], row["to"], row["kind"]
             if row["kind"] in ("load", "store", "atomic"):
                 of[key] = of.get(key, 0) + row["bytes"]
     yield equal("bytes of elements, by object and way", cells, ways)

@@ -74,6 +74,53 @@ class Counters(Case):
             self.assertRegex(done.err, r"\Asonde: [^\n]*%s[^\n]*\n" % re.escape(why))
 
 
+class Bandwidth(Case):
+    """Bytes of the device's memory beside kernels' times, by launch and over time."""
+
+    def kernels(self, p):
+        path = self.path("b.sonde")
+        p.write(path)
+        self.text = self.ok("report", path, "kernels").out
+        return {row["name"]: (row["memory_bytes"], row["memory_bytes_per_s"], row["memory_share"]) for row in self.json(path, "kernels")}
+
+    def launched(self, *names):
+        p = live.Process("host-7-1", 7)
+        queue, thread, at = p.queue(p.device("Device")), p.thread(7), p.start_ns
+        code, nodes = p.node(0, p.frame(live.NATIVE, p.module("/opt/demo/bin/demo"), 0x1000)), []
+        for name in names:
+            at += 10**6
+            nodes.append(p.enqueue(thread, queue, "cuLaunchKernel", code, "kernel", at, at + 10, at + 1000, at + 1000 + 5 * 10**5, name=name))
+        return p, nodes
+
+    def test_by_launch(self):
+        p, (add, scale, plain, half) = self.launched("add", "scale", "plain", "half")
+        for node, read, written in ((add, [400, 600], [100, 100]), (scale, [7, 7], [1, 1])):
+            p.counter(node, 1, "dram__bytes_read.sum", "byte", read)
+            p.counter(node, 1, "dram__bytes_write.sum", "byte", written)
+        p.counter(add, 1, "gpu__time_duration.sum", "ns", [10, 20])
+        p.counter(add, 1, "dram__throughput.avg.pct_of_peak_sustained_elapsed", "%", [80, 90])
+        p.counter(half, 1, "dram__bytes_read.sum", "byte", [5])  # what was written is not known
+        got = self.kernels(p)
+        self.assertEqual(got, {"add": (600, 1200 / 30 * 1e9, 0.85), "scale": (8, None, None), "plain": (None, None, None), "half": (None, None, None)})
+        self.assertRegex(self.text, r"(?m)^Kernel .* memory .*of peak")
+        self.assertRegex(self.text, r"(?m)^add .*600 B .*85\.0 %")
+
+    def test_over_time(self):
+        p, _ = self.launched("add", "add", "scale")
+        first = p.start_ns + 10**6 + 1000
+        spans = [(first, first + 5 * 10**5), (first + 10**6, first + 10**6 + 5 * 10**5), (first + 2 * 10**6, first + 2 * 10**6 + 5 * 10**5)]
+        for metric, unit, values in (("dram__bytes_read.sum", "byte", (1000, 3000, 50)), ("dram__bytes_write.sum", "byte", (0, 2000, 50)),
+                                     ("dram__throughput.avg.pct_of_peak_sustained_elapsed", "%", (90, 70, 5))):
+            p.series(1, metric, unit, [(a, b, value) for (a, b), value in zip(spans, values)])
+        got = self.kernels(p)
+        self.assertEqual({name: [round(x, 6) for x in row] for name, row in got.items()}, {"add": [3000, 6000 / 10**6 * 1e9, 0.8], "scale": [100, 100 / (5 * 10**5) * 1e9, 0.05]})
+
+    def test_without_counters_there_are_no_columns(self):
+        p, _ = self.launched("add")
+        self.assertEqual(self.kernels(p), {"add": (None, None, None)})
+        self.assertNotIn("of peak", self.text)
+
+
 class OverTime(Case):
     """Counters of devices over time, divided among operations that were made by chance: against the rule of docs/counters.md, computed
     here instant by instant, of which there are 3,000."""

@@ -27,6 +27,15 @@ static int place_of(struct sonde__find *f, uint32_t leaf, uint32_t *node)
     return sonde_map_put(&f->callers, leaf, *node);
 }
 
+#define MEMORY_BOUND 0.8 /* of the peak */
+
+bool sonde__find_memory_bound(const struct sonde__find *f, uint32_t process, uint32_t device, uint32_t node)
+{
+    const uint32_t leaf = f->bandwidths.items.count ? sonde_profile_locate(f->profile, process, node) : 0;
+    const struct sonde_bandwidth *b = leaf ? sonde_bandwidth_of(&f->bandwidths, process, device, f->profile->nodes.items[leaf].name) : NULL;
+    return b && b->share >= MEMORY_BOUND;
+}
+
 int sonde__find_add(struct sonde__find *f, const struct sonde__finding *more)
 {
     uint32_t node = 0;
@@ -781,6 +790,7 @@ int sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_p
     int rc = sonde_object_model_build(m, profile, &c.f.objects);
     rc = rc ? rc : sonde_values_compute(m, profile, SONDE_VALUES_THRESHOLD, &c.f.values);
     rc = rc ? rc : sonde_stalls_compute(m, profile, &c.f.stalls);
+    rc = rc ? rc : sonde_bandwidths_compute(m, profile, &c.f.bandwidths);
     rc = rc ? rc : sonde_each_process(m, &(struct sonde_each){.find = find, .add = add}, &c);
     if (!rc)
         rc = tell(&c.found, out);
@@ -791,6 +801,7 @@ int sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_p
     sonde_object_model_fini(&c.f.objects);
     sonde_values_fini(&c.f.values);
     sonde_stalls_fini(&c.f.stalls);
+    sonde_bandwidths_fini(&c.f.bandwidths);
     sonde_intern_fini(&c.f.texts);
     sonde_vector_fini(&c.f.found);
     sonde_map_fini(&c.f.places);

@@ -8,6 +8,7 @@
 #include "advice.h"
 #include "analyze/answers/values/values.h"
 #include "analyze/model/api.h"
+#include "analyze/profile/bandwidth.h"
 #include "analyze/profile/object_model.h"
 #include "analyze/profile/stalls.h"
 #include "base/kinds.h"
@@ -55,12 +56,15 @@ struct sonde__find {
     struct sonde_object_model objects;
     struct sonde_values values;
     struct sonde_stalls stalls;
+    struct sonde_bandwidths bandwidths; /* of kernels, where counters were recorded */
     struct sonde_intern texts; /* of findings */
     sonde__findings found;
     struct sonde_map places;   /* hash of (rule, process, device, node) -> index */
     struct sonde_map callers;  /* leaf -> the user's node */
 };
 
+/* Does this operation's kernel keep the device's memory busy, by counters? Then more warps, or kernels beside it, save nothing. */
+bool sonde__find_memory_bound(const struct sonde__find *f, uint32_t process, uint32_t device, uint32_t node);
 /* Add to what the rule found at the place of `leaf` (a tree node). 0 or SONDE_ENOMEM. */
 int sonde__find_add(struct sonde__find *f, const struct sonde__finding *more);
 

@@ -1,0 +1,156 @@
+/* bandwidth.c - see bandwidth.h: metrics of CUPTI, told by their names. */
+#include "bandwidth.h"
+
+#include <string.h>
+
+#include "counter_series.h"
+#include "counters.h"
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool ends(const char *text, const char *with)
+{
+    const size_t length = strlen(text), end = strlen(with);
+    return length >= end && strcmp(text + length - end, with) == 0;
+}
+
+/* "dram__bytes_read.sum", "dram__bytes_write.sum": both are needed. */
+static bool is_bytes(const char *metric)
+{
+    return strcmp(metric, "dram__bytes_read.sum") == 0 || strcmp(metric, "dram__bytes_write.sum") == 0;
+}
+
+static bool is_share(const char *metric)
+{
+    return begins(metric, "dram__throughput.") && ends(metric, ".pct_of_peak_sustained_elapsed");
+}
+
+struct found { /* of one kernel, until both kinds of bytes have come */
+    struct sonde_bandwidth of;
+    unsigned halves;
+};
+
+struct finder {
+    SONDE_VECTOR(struct found) list;
+};
+
+static struct found *find(struct finder *f, uint32_t process, uint32_t device, const char *kernel)
+{
+    for (size_t i = 0; i < f->list.count; i++) {
+        struct found *one = &f->list.items[i];
+        if (one->of.process == process && one->of.device == device && strcmp(one->of.kernel, kernel) == 0)
+            return one;
+    }
+    const struct found new = {.of = {.process = process, .device = device, .kernel = kernel, .share = -1}};
+    return sonde_vector_push(&f->list, new) ? NULL : &f->list.items[f->list.count - 1];
+}
+
+static int add_parts(struct finder *f, const struct sonde_counters_over_time *over_time)
+{
+    for (size_t i = 0; i < over_time->parts.count; i++) {
+        const struct sonde_counter_part *part = &over_time->parts.items[i];
+        const struct sonde_counter_series *series = &over_time->series.items[part->series];
+        if (!series->device || !part->ns || !(is_bytes(series->metric) || is_share(series->metric)))
+            continue;
+        struct found *one = find(f, series->process, series->device, part->name);
+        if (!one)
+            return SONDE_ENOMEM;
+        one->of.operations = part->operations;
+        one->of.ns = (double)part->ns;
+        one->of.share = is_share(series->metric) ? part->value / 100 : one->of.share;
+        one->of.bytes += is_bytes(series->metric) ? part->value : 0;
+        one->halves += is_bytes(series->metric);
+    }
+    return 0;
+}
+
+static int add_launches(struct finder *f, const struct sonde_counters *counters)
+{
+    for (size_t i = 0; i < counters->kernels.count; i++) {
+        const struct sonde_counted *c = &counters->kernels.items[i];
+        const bool time = strcmp(c->metric, "gpu__time_duration.sum") == 0;
+        if (!c->operations || !(time || is_bytes(c->metric) || is_share(c->metric)))
+            continue;
+        struct found *one = find(f, c->process, c->device, c->kernel);
+        if (!one)
+            return SONDE_ENOMEM;
+        one->of.operations = c->operations;
+        one->of.ns = time ? c->sum : one->of.ns;
+        one->of.share = is_share(c->metric) ? c->sum / (double)c->operations / 100 : one->of.share;
+        one->of.bytes += is_bytes(c->metric) ? c->sum : 0;
+        one->halves += is_bytes(c->metric);
+    }
+    return 0;
+}
+
+static bool has_series(const struct sonde_measurement *m)
+{
+    for (uint32_t i = 0; i < m->process_count; i++)
+        for (uint32_t lane = 1; lane < m->processes[i].lane_count; lane++)
+            if (m->processes[i].lanes[lane].kind == SONDE_LANE_KIND_SERIES)
+                return true;
+    return false;
+}
+
+int sonde_bandwidths_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_bandwidths *out)
+{
+    struct sonde_counters_over_time over_time = {0};
+    struct sonde_counters counters = {0};
+    struct finder f = {0};
+    int rc = sonde_counters_compute(m, profile, &counters);
+    rc = rc ? rc : add_launches(&f, &counters);
+    if (!rc && !f.list.count && has_series(m)) {
+        rc = sonde_counters_over_time_compute(m, profile, &over_time);
+        rc = rc ? rc : add_parts(&f, &over_time);
+    }
+    for (size_t i = 0; i < f.list.count && !rc; i++) {
+        struct sonde_bandwidth one = f.list.items[i].of;
+        one.bytes = f.list.items[i].halves == 2 ? one.bytes : 0;
+        if (one.bytes > 0 || one.share >= 0)
+            rc = sonde_vector_push(&out->items, one);
+    }
+    sonde_vector_fini(&f.list);
+    sonde_counters_over_time_fini(&over_time);
+    sonde_counters_fini(&counters);
+    return rc;
+}
+
+void sonde_bandwidths_fini(struct sonde_bandwidths *bandwidths)
+{
+    sonde_vector_fini(&bandwidths->items);
+}
+
+const struct sonde_bandwidth *sonde_bandwidth_of(const struct sonde_bandwidths *all, uint32_t process, uint32_t device, const char *kernel)
+{
+    for (size_t i = 0; i < all->items.count; i++) {
+        const struct sonde_bandwidth *b = &all->items.items[i];
+        if (b->process == process && b->device == device && strcmp(b->kernel, kernel) == 0)
+            return b;
+    }
+    return NULL;
+}
+
+bool sonde_bandwidth_sum(const struct sonde_bandwidths *all, const char *kernel, struct sonde_bandwidth *sum)
+{
+    double shared_ns = 0, share = 0;
+    *sum = (struct sonde_bandwidth){.kernel = kernel, .share = -1};
+    bool found = false, bytes = true;
+    for (size_t i = 0; i < all->items.count; i++) {
+        const struct sonde_bandwidth *b = &all->items.items[i];
+        if (strcmp(b->kernel, kernel) != 0)
+            continue;
+        found = true;
+        sum->operations += b->operations;
+        sum->ns += b->ns;
+        sum->bytes += b->bytes;
+        bytes &= b->bytes > 0;
+        share += b->share >= 0 ? b->share * (b->ns > 0 ? b->ns : 1) : 0;
+        shared_ns += b->share >= 0 ? (b->ns > 0 ? b->ns : 1) : 0;
+    }
+    sum->bytes = bytes ? sum->bytes : 0; /* of some of them says nothing */
+    sum->share = shared_ns > 0 ? share / shared_ns : -1;
+    return found;
+}
