@@ -1,4 +1,5 @@
 """figures_test.py - `sonde monitor` and `sonde top` of live mappings with known contents, of damaged ones, and of none."""
+import gzip
 import os
 import random
 import shutil
@@ -223,6 +224,23 @@ class Figures(cli.Case):
                         pass  # it closed before all was sent
             samples(monitor.text())
             self.assertEqual(monitor.stop(signal.SIGINT), 0)
+
+    def test_packed(self):
+        """For who takes gzip the same text, in fewer bytes, and never for who does not."""
+        p, _ = self.program(state=1)
+        p.write(self.announced)
+        with monitoring.lock(os.path.join(self.announced, p.name)), Monitor(self.announced) as monitor:
+            monitor.looked()
+            figures = lambda text: {line for line in text.splitlines() if not line.startswith(("#", "sonde_monitor_")) and "seconds" not in line}
+            plain = monitor.request()[2].decode()
+            for accept, packed in (("gzip", True), ("deflate, gzip;q=0.5", True), ("GZIP", True), ("gzip;q=0", False), ("gzip ; q=0.0, br", False), ("identity", False), ("xgzip", False), ("", False)):
+                _, headers, body = monitor.request(headers={"Accept-Encoding": accept})
+                self.assertEqual(headers["Content-Encoding"], "gzip" if packed else None, accept)
+                self.assertIn("Accept-Encoding", headers["Vary"])
+                text = (gzip.decompress(body) if packed else body).decode()
+                self.assertEqual(figures(text), figures(plain), accept)
+                self.assertLess(len(body), 0.4 * len(text) if packed else len(text.encode()) + 1)
+            self.assertEqual(monitor.request("/metrics", "HEAD", {"Accept-Encoding": "gzip"})[2], b"")
 
     def test_two_monitors(self):
         self.program()[0].write(self.announced)
