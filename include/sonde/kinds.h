@@ -345,6 +345,8 @@ enum sonde_stall_kind {
                 "lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum,l1tex__t_sectors.sum,l1tex__t_sectors_lookup_hit.sum")       \
     X("compute", "gpu__time_duration.sum,sm__inst_executed.sum,sm__inst_executed_pipe_tensor.sum,sm__cycles_active.avg,"             \
                  "sm__warps_active.avg.pct_of_peak_sustained_active")                                                                \
+    X("roofline", "gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,dram__throughput.avg.pct_of_peak_sustained_elapsed," \
+                  "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed,sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed") \
     X("nvlink", "gpu__time_duration.sum,nvlrx__bytes.sum,nvltx__bytes.sum")                                                          \
     X("pcie", "gpu__time_duration.sum,pcie__read_bytes.sum,pcie__write_bytes.sum")
 /* And over time, where nothing else is asked for: one pass on GA100 and GH100; what a device lacks is left out. Of multiprocessors one counter

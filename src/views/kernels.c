@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "analyze/answers/summary/caveats.h"
+#include "base/number.h"
 #include "groups.h"
 #include "names.h"
 #include "view.h"
@@ -37,6 +38,9 @@ static const struct sonde_view_column columns[] = {
     {"memory_bytes_per_s", NULL, SONDE_CELL_NUMBER, 0, 0, "these bytes per second of the kernel's time; null: not counted", .unit = "bytes/s"},
     {NULL, "GB/s", SONDE_CELL_NUMBER, 0, 1, "10^9 of these bytes per second of the kernel's time", .unit = "GB/s"},
     {"memory_share", "of peak", SONDE_CELL_SHARE, 0, 1, "how much of what the memory can at most was used, on average while the kernel ran (metric dram__throughput); null: not counted"},
+    {"pipe", NULL, SONDE_CELL_TEXT, 0, 0, "of the multiprocessors' pipes that were counted, the one nearest to its peak: fma, tensor, ...; null: none was"},
+    {"pipe_share", NULL, SONDE_CELL_SHARE, 0, 0, "how near, on average while the kernel ran"},
+    {NULL, "pipe", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 1, "of the multiprocessors' pipes that were counted, the one nearest to its peak, and how near"},
     {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes moved, where known"},
     {"source", NULL, SONDE_CELL_OBJECT, 0, 0, "source of the kernel; absent without line information in the device code",
      .of = &source},
@@ -84,13 +88,24 @@ static void launch_cells(struct sonde_view_table *t, const struct sonde_row_work
 
 static void bandwidth_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group)
 {
-    struct sonde_bandwidth b = {.share = -1};
+    struct sonde_bandwidth b = {.share = -1, .pipe_share = -1};
+    struct sonde_text pipe = {0}, both = {0};
+    char share[SONDE_NUMBER_MAX];
     const bool known = q->bandwidths && sonde_bandwidth_sum(q->bandwidths, group->name, &b) && b.bytes > 0 && b.operations;
     const bool rated = known && b.ns > 0;
     sonde_cell_real(t, known, known ? b.bytes / (double)b.operations : 0);
     sonde_cell_real(t, rated, rated ? b.bytes / b.ns * 1e9 : 0);
     sonde_cell_real(t, rated, rated ? b.bytes / b.ns : 0);
     sonde_cell_share(t, b.share, b.share >= 0);
+    if (b.pipe) {
+        sonde_text_format(&pipe, "%.*s", b.pipe_length, b.pipe);
+        sonde_text_format(&both, "%.*s %s", b.pipe_length, b.pipe, sonde_number_percent(share, b.pipe_share, 1));
+    }
+    sonde_cell_text(t, b.pipe ? sonde_text_get(&pipe) : NULL);
+    sonde_cell_share(t, b.pipe_share, b.pipe != NULL);
+    sonde_cell_text(t, b.pipe ? sonde_text_get(&both) : NULL);
+    sonde_text_fini(&pipe);
+    sonde_text_fini(&both);
 }
 
 static void source_cell(struct sonde_view_table *t, const struct sonde_cct_node *code)
@@ -131,7 +146,7 @@ void sonde_cell_kernels(struct sonde_view_table *t, const struct sonde_query *q)
 
 static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
 {
-    bool launches = false, bytes = false, shares = false;
+    bool launches = false, bytes = false, shares = false, pipes = false;
     struct sonde_bandwidths bandwidths = {0};
     struct sonde_query own = *q;
     const int rc = sonde_bandwidths_compute(q->m, q->profile, &bandwidths);
@@ -142,6 +157,7 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
     for (size_t i = 0; i < bandwidths.items.count; i++) {
         bytes |= bandwidths.items.items[i].bytes > 0;
         shares |= bandwidths.items.items[i].share >= 0;
+        pipes |= bandwidths.items.items[i].pipe != NULL;
     }
     sonde_bandwidths_fini(&bandwidths);
     if (!bytes) {
@@ -150,6 +166,8 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
     }
     if (!shares)
         sonde_view_hide(out->root, "of peak");
+    if (!pipes)
+        sonde_view_hide(out->root, "pipe");
     for (size_t i = 0; i < q->profile->ops.count && !launches; i++)
         launches = sonde_launch_of(q, &q->profile->ops.items[i]);
     if (!launches) {

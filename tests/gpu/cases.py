@@ -361,6 +361,17 @@ def check_series(m):
         yield f"{metric}: within its bounds", all(p["least"] <= p["value"] * (1 + 1e-9) and p["value"] <= p["most"] * (1 + 1e-9) for p in own), str(own)[:300]
 
 
+def check_roofline(m):
+    """A vector add moves three arrays and is near what the memory can; its pipes are not near anything. The other two do nothing but multiply and add, each
+    in four warps."""
+    kernels = {row["name"].split("(")[0]: row for row in m.view("kernels")}
+    add, right = kernels["vadd"], kernels["right"]
+    yield within("bytes of a vector add", .97 * 12 * (1 << 24), add["memory_bytes"] or 0, 1.05 * 12 * (1 << 24))
+    yield within("of the memory's peak", .5, add["memory_share"] or 0, 1)
+    yield "its pipe", add["pipe"] == "fma" and add["pipe_share"] < .2, f"{add['pipe']} {add['pipe_share']}"
+    yield "a kernel that computes moves next to nothing", right["memory_share"] < .01 and right["pipe"] == "fma" and right["pipe_share"] > .01, str((right["memory_share"], right["pipe"], right["pipe_share"]))
+
+
 # ---- graphs ---------------------------------------------------------------------------------------------
 
 
@@ -584,6 +595,7 @@ CASES = [
     Case("unloaded", ["{bin}/unloaded"], UNLOADED, {}),
     Case("unloaded-profile", ["{bin}/unloaded"], UNLOADED, {}, options=["--profile"]),
     Case("unloaded-stalls", ["{bin}/unloaded"], UNLOADED, {}, options=["--pc"]),
+    Case("roofline", ["{bin}/series", "50"], checks=[check_roofline], options=["--counters", "roofline"]),
     Case("series", ["{bin}/series"], checks=[check_series], options=["--counter-series", "1ms"]),
     Case("think", ["{bin}/think"], {"work": 20}, {"fill": (1, 4), "read": (1, 4)}, [known.check_thinking, known.check_one_lane]),
     Case("graphs", ["{bin}/graphs"], checks=[check_graphs], **GRAPHS),

@@ -528,15 +528,16 @@ class Advice(Case):
         self.assertEqual((got["count"], got["looked_at_ns"], got["saving_ns"]), (1, 400 * US, 300 * US))
         self.assertIn("25 blocks on average for 100 multiprocessors", got["evidence"])
 
-    def test_a_kernel_that_keeps_the_memory_busy(self):
-        """Few blocks, but the memory at its peak: more of them would save nothing."""
-        for share, count in ((79.0, 1), (80.0, 0), (92.0, 0)):
+    def test_a_kernel_at_a_peak(self):
+        """Few blocks, but the memory at its peak, or the tensor cores: more of them would save nothing."""
+        for metric, share, count in (("dram__throughput", 79.0, 1), ("dram__throughput", 80.0, 0), ("dram__throughput", 92.0, 0), ("sm__pipe_tensor_cycles_active", 95.0, 0),
+                                     ("sm__pipe_fma_cycles_active", 40.0, 1), ("sm__something", 95.0, 1)):
             a = Program()
             a.p.tables["DEVICE"][0] = a.p.tables["DEVICE"][0][:-8] + struct.pack("<II", 100, 0)
             a.launch("kernel", 4 * US, 404 * US, work=a.p.work((25 * 64,), (64,)))
             [op] = a.p.truth
-            a.p.series(1, "dram__throughput.avg.pct_of_peak_sustained_elapsed", "%", [(op["start_ns"], op["end_ns"], share)])
-            self.assertEqual(len(self.found(a, "small_grid")), count, share)
+            a.p.series(1, metric + ".avg.pct_of_peak_sustained_elapsed", "%", [(op["start_ns"], op["end_ns"], share)])
+            self.assertEqual(len(self.found(a, "small_grid")), count, (metric, share))
 
     def test_a_device_of_unknown_size(self):
         a = Program()

@@ -99,10 +99,16 @@ class Bandwidth(Case):
             p.counter(node, 1, "dram__bytes_write.sum", "byte", written)
         p.counter(add, 1, "gpu__time_duration.sum", "ns", [10, 20])
         p.counter(add, 1, "dram__throughput.avg.pct_of_peak_sustained_elapsed", "%", [80, 90])
+        for pipe, values in (("fma", [5, 7]), ("tensor", [60, 70]), ("alu", [0, 0])):
+            p.counter(add, 1, f"sm__pipe_{pipe}_cycles_active.avg.pct_of_peak_sustained_elapsed", "%", values)
+        p.counter(scale, 1, "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed", "%", [0, 0])
         p.counter(half, 1, "dram__bytes_read.sum", "byte", [5])  # what was written is not known
         got = self.kernels(p)
         self.assertEqual(got, {"add": (600, 1200 / 30 * 1e9, 0.85), "scale": (8, None, None), "plain": (None, None, None), "half": (None, None, None)})
-        self.assertRegex(self.text, r"(?m)^Kernel .* memory .*of peak")
+        self.assertRegex(self.text, r"(?m)^Kernel .* memory .*of peak +pipe")
+        self.assertRegex(self.text, r"(?m)^add .* tensor 65\.0 %")
+        self.assertEqual({row["name"]: (row["pipe"], row["pipe_share"]) for row in self.json(self.path("b.sonde"), "kernels")},
+                         {"add": ("tensor", 0.65), "scale": ("fma", 0), "plain": (None, None), "half": (None, None)})
         self.assertRegex(self.text, r"(?m)^add .*600 B .*85\.0 %")
 
     def test_over_time(self):
@@ -119,6 +125,7 @@ class Bandwidth(Case):
         p, _ = self.launched("add")
         self.assertEqual(self.kernels(p), {"add": (None, None, None)})
         self.assertNotIn("of peak", self.text)
+        self.assertNotIn("pipe", self.text)
 
 
 class OverTime(Case):

@@ -1,5 +1,5 @@
-/* bandwidth.h - what kernels moved between a device and its memory, and how near that is to what the memory can: of counters, by launch (record --counters)
- * or over time (--counter-series). docs/counters.md, "In other views".
+/* bandwidth.h - what kernels moved between a device and its memory, and how near they were to what the memory and the multiprocessors' pipes can: of
+ * counters, by launch (record --counters) or over time (--counter-series). docs/counters.md, "In other views".
  */
 #ifndef SONDE_ANALYZE_PROFILE_BANDWIDTH_H
 #define SONDE_ANALYZE_PROFILE_BANDWIDTH_H
@@ -13,6 +13,9 @@ struct sonde_bandwidth {
     uint64_t operations;
     double bytes, ns;         /* read and written, and the time of these launches; 0: not known */
     double share;             /* of the memory's peak, by time, 0 to 1; negative: not known */
+    const char *pipe;         /* of the multiprocessors, the one nearest to its peak: "fma", "tensor"; of the metric's name, of `pipe_length` bytes */
+    int pipe_length;
+    double pipe_share;        /* how near; negative: not known */
 };
 
 struct sonde_bandwidths { /* ready when zeroed */

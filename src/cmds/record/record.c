@@ -62,7 +62,7 @@ static const struct sonde_option options[] = {
      .help = "--comm: also which elements of each data object kernels access, for `sonde report DIR comm --by element`: in cells of four bytes, or of as many as leave "
              "CELLS of an allocation (default: 65536)"},
     {.name = "counters", .type = SONDE_OPTION_STRING, .argument = "LIST", .offset = AT(counters),
-     .help = "what the hardware counts for each launch of a CUDA kernel, for `sonde report DIR counters`: sets (default, memory, compute, nvlink, "
+     .help = "what the hardware counts for each launch of a CUDA kernel, for `sonde report DIR counters`: sets (default, memory, compute, roofline, nvlink, "
              "pcie) and metrics of CUPTI, separated by commas. Kernels then run one after the other, each takes milliseconds more, and has no "
              "device times"},
     {.name = "counter-series", .type = SONDE_OPTION_DURATION, .argument = "INTERVAL", .offset = AT(series_ns),

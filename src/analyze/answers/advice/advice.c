@@ -27,13 +27,13 @@ static int place_of(struct sonde__find *f, uint32_t leaf, uint32_t *node)
     return sonde_map_put(&f->callers, leaf, *node);
 }
 
-#define MEMORY_BOUND 0.8 /* of the peak */
+#define BOUND 0.8 /* of the peak */
 
-bool sonde__find_memory_bound(const struct sonde__find *f, uint32_t process, uint32_t device, uint32_t node)
+bool sonde__find_is_bound(const struct sonde__find *f, uint32_t process, uint32_t device, uint32_t node)
 {
     const uint32_t leaf = f->bandwidths.items.count ? sonde_profile_locate(f->profile, process, node) : 0;
     const struct sonde_bandwidth *b = leaf ? sonde_bandwidth_of(&f->bandwidths, process, device, f->profile->nodes.items[leaf].name) : NULL;
-    return b && b->share >= MEMORY_BOUND;
+    return b && (b->share >= BOUND || b->pipe_share >= BOUND);
 }
 
 int sonde__find_add(struct sonde__find *f, const struct sonde__finding *more)

@@ -63,8 +63,8 @@ struct sonde__find {
     struct sonde_map callers;  /* leaf -> the user's node */
 };
 
-/* Does this operation's kernel keep the device's memory busy, by counters? Then more warps, or kernels beside it, save nothing. */
-bool sonde__find_memory_bound(const struct sonde__find *f, uint32_t process, uint32_t device, uint32_t node);
+/* Does this operation's kernel keep the device's memory busy, or a pipe of its multiprocessors, by counters? Then more warps, or kernels beside it, save nothing. */
+bool sonde__find_is_bound(const struct sonde__find *f, uint32_t process, uint32_t device, uint32_t node);
 /* Add to what the rule found at the place of `leaf` (a tree node). 0 or SONDE_ENOMEM. */
 int sonde__find_add(struct sonde__find *f, const struct sonde__finding *more);
 

@@ -286,7 +286,7 @@ static int serialized(struct sonde__find *f, const struct sonde__trace *t, size_
     for (size_t i = first; i < last; i++) {
         const struct sonde__op *o = &t->ops[i];
         bool after_other = i > first && lane != o->lane && leaves_room(t, &t->ops[i - 1]);
-        if (after_other && leaves_room(t, o) && o->ready < end && end <= o->start && !sonde__find_memory_bound(f, t->index, device, o->node)) {
+        if (after_other && leaves_room(t, o) && o->ready < end && end <= o->start && !sonde__find_is_bound(f, t->index, device, o->node)) {
             waited += end - o->ready;
             count++;
             leaf = leaf ? leaf : leaf_of(f, t, o->node);
@@ -338,7 +338,7 @@ static int small_grid(struct sonde__find *f, const struct sonde__trace *t, size_
         const bool shared = (before && before->end > o->start) || (next < last && t->ops[next].start < o->end);
         before = before && before->end > o->end ? before : o;
         const uint64_t blocks = blocks_of(work_of(t, o)), ns = o->end - o->start;
-        if (shared || !blocks || blocks >= units || sonde__find_memory_bound(f, t->index, device, o->node))
+        if (shared || !blocks || blocks >= units || sonde__find_is_bound(f, t->index, device, o->node))
             continue;
         rc = sonde__find_add(f,
                              &(struct sonde__finding){
