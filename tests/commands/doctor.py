@@ -44,7 +44,7 @@ class Doctor(InFolder):
         self.assertEqual((r.returncode, r.stderr), (0, ""))
         answer = json.loads(r.stdout)
         metrics = {m["name"]: m for m in answer["metrics"]}
-        self.assertEqual([s["name"] for s in answer["sets"]], ["default", "memory", "compute", "nvlink", "pcie"])
+        self.assertEqual([s["name"] for s in answer["sets"]], ["default", "memory", "compute", "roofline", "nvlink", "pcie"])
         for of in answer["sets"]:
             self.assertEqual(of["passes"], 1, of)
             self.assertLessEqual({name.split(".")[0] for name in of["metrics"].split(",")}, set(metrics))
