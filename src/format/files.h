@@ -29,6 +29,7 @@ struct sonde__live {
     uint32_t count, damaged;
     uint64_t disk_bytes; /* allocated, not apparent */
     uint64_t damaged_bytes;
+    uint64_t base_at;      /* where in the file a segment of BASE is; 0: there is none */
     uint64_t unknown_rows; /* of tables that this build does not know: not among the segments */
 };
 

@@ -32,7 +32,8 @@ struct making {
     SONDE_VECTOR(struct sonde_row_histogram) histograms;
     SONDE_VECTOR(struct interval) busy;
     struct sonde_ledger counted; /* of the rows that are left */
-    uint64_t samples;
+    uint64_t samples, clipped_ns; /* CPU time that samples stand for, and that was before */
+    uint64_t stop_ns;             /* of the header, as it was */
 };
 
 /* ---- what is left ------------------------------------------------------------------------------ */
@@ -70,6 +71,29 @@ static void keep_recent(struct sonde__live_segment *s, const struct sonde_table_
     s->header.first += before;
     s->header.used = s->count = kept;
     memcpy(s->block, &s->header, sizeof s->header);
+}
+
+/* The header is written more rarely than rows. */
+static void follow_time(struct making *m, const struct sonde__live_segment *s, const struct sonde_table_info *t)
+{
+    struct sonde_live_header *h = &m->live->header;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const uint64_t to_ns = time_at(s->rows + (size_t)i * t->row_bytes, t->to);
+        h->stop_ns = to_ns > h->stop_ns && to_ns < m->stop_ns + BEHIND_NS ? to_ns : h->stop_ns;
+    }
+}
+
+/* A thread's first sample stands for CPU time since the one before: what of it must have been before the recording is none of it. */
+static void clip_samples(struct making *m, const struct sonde__live_segment *s, uint64_t since_ns)
+{
+    struct sonde_row_sample *samples = (void *)s->rows;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const uint64_t most_ns = samples[i].time_ns - since_ns;
+        if (samples[i].cpu_ns <= most_ns)
+            continue;
+        m->clipped_ns += samples[i].cpu_ns - most_ns;
+        samples[i].cpu_ns = most_ns;
+    }
 }
 
 /* ---- the profile of it ---------------------------------------------------------------------------- */
@@ -162,13 +186,7 @@ static struct sonde_row_lane *lane_at(const struct sonde__live *live, uint32_t l
 static int add_rows(struct making *m, const struct sonde__live_segment *s)
 {
     struct sonde_row_lane *of = lane_at(m->live, s->header.owner);
-    struct sonde_live_header *h = &m->live->header;
-    const struct sonde_table_info *t = sonde_table_info(s->header.table);
     int rc = 0;
-    for (uint32_t i = 0; sonde_table_is_trace(s->header.table) && i < s->count; i++) { /* the header is written more rarely than rows */
-        const uint64_t to_ns = time_at(s->rows + (size_t)i * t->row_bytes, t->to);
-        h->stop_ns = to_ns > h->stop_ns && to_ns - h->stop_ns < BEHIND_NS ? to_ns : h->stop_ns;
-    }
     for (uint32_t i = 0; i < s->count && !rc; i++) {
         const void *row = s->rows + (size_t)i * s->header.row_bytes;
         const struct sonde_row_sample *sample = row;
@@ -192,8 +210,10 @@ static int add_rows(struct making *m, const struct sonde__live_segment *s)
 static void forget_counts(const struct sonde__live_segment *s)
 {
     struct sonde_row_lane *lanes = (void *)s->rows;
-    for (uint32_t i = 0; s->header.table == SONDE_TABLE_LANE && i < s->count; i++)
+    for (uint32_t i = 0; i < s->count; i++) {
         lanes[i].seen = lanes[i].done = lanes[i].bad_time = 0;
+        memset(lanes[i].dropped, 0, sizeof lanes[i].dropped); /* since then is not known of a lane */
+    }
 }
 
 static uint64_t not_before(uint64_t ns, uint64_t since_ns)
@@ -202,21 +222,25 @@ static uint64_t not_before(uint64_t ns, uint64_t since_ns)
 }
 
 /* What was freed before is none of it; what was there already is there, and may be used, from the beginning. */
-static void cut_before(const struct sonde__live_segment *s, uint64_t since_ns)
+static void cut_objects(const struct sonde__live_segment *s, uint64_t since_ns)
 {
     struct sonde_row_object *objects = (void *)s->rows;
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (objects[i].free_ns && objects[i].free_ns < since_ns)
+            objects[i].kind = SONDE_OBJECT_NONE;
+        objects[i].alloc_ns = objects[i].alloc_ns < since_ns ? since_ns : objects[i].alloc_ns;
+        objects[i].first_use_ns = not_before(objects[i].first_use_ns, since_ns);
+        objects[i].last_use_ns = not_before(objects[i].last_use_ns, since_ns);
+    }
+}
+
+static void cut_pauses(const struct sonde__live_segment *s, uint64_t since_ns)
+{
     struct sonde_row_pause *pauses = (void *)s->rows;
-    for (uint32_t i = 0; i < s->count; i++)
-        if (s->header.table == SONDE_TABLE_OBJECT) {
-            if (objects[i].free_ns && objects[i].free_ns < since_ns)
-                objects[i].kind = SONDE_OBJECT_NONE;
-            objects[i].alloc_ns = objects[i].alloc_ns < since_ns ? since_ns : objects[i].alloc_ns;
-            objects[i].first_use_ns = not_before(objects[i].first_use_ns, since_ns);
-            objects[i].last_use_ns = not_before(objects[i].last_use_ns, since_ns);
-        } else if (s->header.table == SONDE_TABLE_PAUSE) {
-            pauses[i].from_ns = pauses[i].from_ns < since_ns ? since_ns : pauses[i].from_ns;
-            pauses[i].to_ns = not_before(pauses[i].to_ns, since_ns);
-        }
+    for (uint32_t i = 0; i < s->count; i++) {
+        pauses[i].from_ns = pauses[i].from_ns < since_ns ? since_ns : pauses[i].from_ns;
+        pauses[i].to_ns = not_before(pauses[i].to_ns, since_ns);
+    }
 }
 
 static int by_start(const void *left, const void *right)
@@ -261,7 +285,7 @@ static void set_busy(struct making *m, uint64_t since_ns)
     }
 }
 
-/* Both are counters and nothing else. */
+/* Both are counters; what is none, and set again, does not matter. */
 static void subtract(void *from, const void *what, size_t bytes)
 {
     uint64_t *a = from;
@@ -278,22 +302,40 @@ static uint64_t lost(const struct sonde_ledger *l)
     return sum;
 }
 
+/* Here the profile is of the rows: what found no room for its row is in no number. */
+static void lose_rows(struct sonde_ledger *l)
+{
+    for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
+        if (!sonde_drop_loses_operation(cause)) {
+            l->dropped[SONDE_DROP_CHANNEL_FULL] += l->dropped[cause];
+            l->dropped[cause] = 0;
+        }
+    l->calls_dropped += l->call_rows_dropped;
+    l->call_rows_dropped = 0;
+}
+
 static void set_header(struct making *m)
 {
     struct sonde_live_header *h = &m->live->header;
     struct sonde_ledger *l = &h->ledger;
     const uint64_t ended = l->done + lost(l), in_flight = l->seen > ended ? l->seen - ended : 0;
+    const uint64_t threads = h->cpu.threads, threads_missed = h->cpu.threads_missed; /* how many there are */
     subtract(l, &m->base.ledger, sizeof *l);
     subtract(&h->cpu, &m->base.cpu, sizeof h->cpu);
     h->series_rows_dropped -= m->base.series_rows_dropped;
     h->message_rows_dropped -= m->base.message_rows_dropped;
+    h->cpu.threads = threads;
+    h->cpu.threads_missed = threads_missed;
+    h->cpu.sampled_ns -= m->clipped_ns < h->cpu.sampled_ns ? m->clipped_ns : h->cpu.sampled_ns;
+    h->held_us -= h->held_us < m->base.held_us ? h->held_us : (uint32_t)m->base.held_us;
+    lose_rows(l);
     l->done = m->counted.done;
     l->seen = l->done + in_flight + lost(l);
     l->failed = m->counted.failed;
     l->no_times = m->counted.no_times;
     l->bad_time = m->counted.bad_time;
     l->early_in_bound = m->counted.early_in_bound;
-    l->api_calls = m->counted.api_calls + l->call_rows_dropped;
+    l->api_calls = m->counted.api_calls + l->calls_dropped;
     h->cpu.samples = m->samples + h->cpu.sample_rows_dropped;
     l->busy_clipped_ns = 0;
     h->start_ns = m->base.at_ns;
@@ -301,21 +343,45 @@ static void set_header(struct making *m)
     h->cpu.before_ns = 0;
 }
 
+/* When the first row of all traces ended; the header's last time where there is none. */
+static uint64_t first_time(const struct sonde__live *live)
+{
+    uint64_t first_ns = live->header.stop_ns;
+    for (uint32_t i = 0; i < live->count; i++) {
+        const struct sonde__live_segment *s = &live->segments[i];
+        const struct sonde_table_info *t = sonde_table_info(s->header.table);
+        for (uint32_t k = 0; sonde_table_is_trace(s->header.table) && k < s->count; k++) {
+            const uint64_t to_ns = time_at(s->rows + (size_t)k * t->row_bytes, t->to);
+            first_ns = to_ns > live->header.start_ns && to_ns < first_ns ? to_ns : first_ns;
+        }
+    }
+    return first_ns;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------------------- */
 
-/* The first time of which the counters are known: 0 where that is the agent's start. */
+/* The first time of which the counters are known; 0 where that is the agent's start, or there are none yet. The header's own time may be a little older. Where
+ * all times are damaged what is there is of no known time: then it begins with the first row, and no counter is believed. */
 static void find_base(struct making *m)
 {
-    const struct sonde_live_header *h = &m->live->header;
+    struct sonde_live_header *h = &m->live->header;
+    bool some = false;
     for (uint32_t i = 0; i < m->live->count; i++) {
         const struct sonde__live_segment *s = &m->live->segments[i];
         const struct sonde_row_base *rows = (const void *)s->rows;
-        for (uint32_t k = 0; s->header.table == SONDE_TABLE_BASE && k < s->count; k++)
-            if (rows[k].at_ns && (!m->base.at_ns || rows[k].at_ns < m->base.at_ns))
+        if (s->header.table != SONDE_TABLE_BASE)
+            continue;
+        some = true;
+        for (uint32_t k = 0; k < s->count; k++)
+            if (rows[k].at_ns >= h->start_ns && rows[k].at_ns < h->stop_ns + BEHIND_NS && (!m->base.at_ns || rows[k].at_ns < m->base.at_ns))
                 m->base = rows[k];
     }
-    if (m->base.at_ns <= h->start_ns || m->base.at_ns > h->stop_ns)
-        m->base.at_ns = 0;
+    if (some && !m->base.at_ns) {
+        m->live->damaged++;
+        m->base = (struct sonde_row_base){first_time(m->live), h->ledger, h->cpu, h->series_rows_dropped, h->message_rows_dropped, h->held_us};
+    }
+    h->stop_ns = m->base.at_ns > h->stop_ns ? m->base.at_ns : h->stop_ns;
+    m->base.at_ns = m->base.at_ns == h->start_ns ? 0 : m->base.at_ns;
 }
 
 static bool is_made_anew(unsigned table, bool all)
@@ -364,10 +430,17 @@ static int make(struct making *m)
     int rc = 0;
     for (uint32_t i = 0; i < live->count; i++) {
         struct sonde__live_segment *s = &live->segments[i];
-        if (sonde_table_is_trace(s->header.table))
+        if (sonde_table_is_trace(s->header.table)) {
             keep_recent(s, sonde_table_info(s->header.table), m->base.at_ns);
-        cut_before(s, m->base.at_ns);
-        forget_counts(s);
+            follow_time(m, s, sonde_table_info(s->header.table));
+        }
+        switch (s->header.table) {
+        case SONDE_TABLE_SAMPLE: clip_samples(m, s, m->base.at_ns); break;
+        case SONDE_TABLE_OBJECT: cut_objects(s, m->base.at_ns); break;
+        case SONDE_TABLE_PAUSE: cut_pauses(s, m->base.at_ns); break;
+        case SONDE_TABLE_LANE: forget_counts(s); break;
+        default: break;
+        }
     }
     for (uint32_t i = 0; i < live->count && !rc; i++)
         rc = add_rows(m, &live->segments[i]);
@@ -386,6 +459,7 @@ int sonde__live_last(struct sonde__live *live)
     int rc = 0;
     if (!live->header_valid || live->header.trace != SONDE_RECORDED_LAST)
         return 0;
+    m.stop_ns = live->header.stop_ns;
     find_base(&m);
     if (m.base.at_ns)
         rc = make(&m);

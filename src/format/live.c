@@ -181,6 +181,7 @@ static int read_part(int fd, uint64_t at, uint64_t size, struct sonde__live *liv
             live->unknown_rows += s.header.used;
         if (verdict == SOUND) {
             cut_short(&s.header, size - at - SONDE_SEGMENT_HEADER, live);
+            live->base_at = s.header.table == SONDE_TABLE_BASE ? at : live->base_at;
             status = copy_segment(fd, at, &s);
             if (!status && s.block && (status = sonde__live_add(live, &s)) < 0)
                 free(s.block);
@@ -193,6 +194,16 @@ static int read_part(int fd, uint64_t at, uint64_t size, struct sonde__live *liv
         }
     }
     return 0;
+}
+
+/* What was given back while the others were read is older than the times that there are now. */
+static void read_base_again(int fd, struct sonde__live *live)
+{
+    for (uint32_t i = 0; live->base_at && i < live->count; i++) {
+        struct sonde__live_segment *s = &live->segments[i];
+        if (s->header.table == SONDE_TABLE_BASE)
+            (void)read_at(fd, s->rows, (size_t)s->count * s->header.row_bytes, live->base_at + SONDE_SEGMENT_HEADER);
+    }
 }
 
 static int read_segments(int fd, uint64_t file_size, struct sonde__live *live)
@@ -261,8 +272,10 @@ int sonde__live_read(const char *dir, struct sonde__live *live, struct sonde_dia
     status = read_header(fd, (uint64_t)st.st_size, live);
     if (!status)
         status = read_segments(fd, (uint64_t)st.st_size, live);
-    if (!status)
+    if (!status) {
+        read_base_again(fd, live);
         status = sonde__live_last(live);
+    }
     if (!status && !live->header_valid && live->count && !live->damaged)
         live->damaged++; /* no segment comes before its header is finished: that was lost */
     if (!status && !live->header_valid && !live->count)

@@ -502,7 +502,7 @@ struct sonde_row_base {
     uint64_t at_ns;
     struct sonde_ledger ledger;
     struct sonde_cpu_ledger cpu;
-    uint64_t series_rows_dropped, message_rows_dropped;
+    uint64_t series_rows_dropped, message_rows_dropped, held_us;
 };
 #define SONDE_COLUMNS_BASE(X, row) { BYTES, sizeof(row), 0 },
 /* Objects of one size and site in memory of another device or of the host, which fall into cells: the first at the object's beginning, the last one as
@@ -786,7 +786,7 @@ static_assert(sizeof(struct sonde_row_counter) == 48, "format");
 static_assert(sizeof(struct sonde_row_stall) == 64, "format");
 static_assert(sizeof(struct sonde_row_instruction) == 8, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
-static_assert(sizeof(struct sonde_row_base) == 480, "format");
+static_assert(sizeof(struct sonde_row_base) == 488, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
 static_assert(sizeof(struct sonde_row_clock) == 32, "format");
 static_assert(sizeof(struct sonde_row_note) == 256, "format");

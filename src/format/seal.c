@@ -374,10 +374,12 @@ int sonde_process_copy(const char *dir, const char *to, struct sonde_diag *diag)
     int status = sonde__live_read(dir, &live, diag);
     if (status)
         return status;
-    if (live.header_valid && live.header.state == SONDE_PROCESS_RUNNING)
-        live.header.state = SONDE_PROCESS_EXITED;
+    char *path = sonde__path(dir, SONDE_LIVE_FILE);
+    if (path && live.header_valid && live.header.state == SONDE_PROCESS_RUNNING && still_mapped(path, live.header.pid))
+        live.header.state = SONDE_PROCESS_EXITED; /* not killed */
     status = put_all(to, &live, diag);
     sonde__live_free(&live);
+    free(path);
     return status;
 }
 

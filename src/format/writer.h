@@ -16,8 +16,8 @@
  * live.sonde goes last. */
 int sonde_process_seal(const char *dir, struct sonde_diag *diag);
 
-/* What `dir`/live.sonde holds now (all that there is of a recording of the last seconds), of a process that may still be running, sealed in the folder `to`, which is there and empty; the process
- * counts as ended. ENOTFOUND, EEMPTY: there is nothing yet. */
+/* What `dir`/live.sonde holds now (all that there is of a recording of the last seconds), of a process that may still be running, sealed in the folder `to`, which is there and empty; a process
+ * that still runs counts as one that ended. ENOTFOUND, EEMPTY: there is nothing yet. */
 int sonde_process_copy(const char *dir, const char *to, struct sonde_diag *diag);
 
 /* The header of `dir`/live.sonde as it is now. False: there is none. */

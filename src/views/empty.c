@@ -36,9 +36,9 @@ int sonde_query_empty(const struct sonde_query *q, const char *word, struct sond
                  (unsigned long long)t->dropped_operations);
         sonde_diag_hint(diag, "see 'sonde report %s ledger' for the causes", word);
     } else if (t->ledger.seen) {
-        snprintf(diag->why, sizeof diag->why, "%llu were enqueued, but none had completed when the program ended",
+        snprintf(diag->why, sizeof diag->why, "%llu were enqueued, but none had completed when the recording ended",
                  (unsigned long long)t->ledger.seen);
-        sonde_diag_hint(diag, "see 'sonde report %s ledger'", word);
+        sonde_diag_hint(diag, "see 'sonde report %s lanes' for what waits", word);
     } else if (note) {
         snprintf(diag->why, sizeof diag->why, "%.190s", note->text);
         sonde_diag_hint(diag, "see 'sonde report %s ledger'", word);

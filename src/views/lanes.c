@@ -35,6 +35,9 @@ static const struct sonde_view_column columns[] = {
     {"waited_ns", NULL, SONDE_CELL_TIME, 0, 0, "thread: time in these waits"},
     {"waits_in", "mostly in", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 1,
      "function with most of the waiting time, and the code that calls it"},
+    {"in_flight", "in flight", SONDE_CELL_COUNT, 0, 0, "queue: operations that had been asked for and had not ended when the recording did; of runtimes that report the end of each (CUDA), 0"},
+    {"oldest_for_ns", "oldest for", SONDE_CELL_TIME, 0, 0, "how long ago the first of these was asked for; null: none"},
+    {"oldest", "by", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "what it is, and where others of its call path ended meanwhile the code that asked for it; null: none"},
     {"rank", NULL, SONDE_CELL_ID, 0, 0, "rank in the parallel job, as set by its launcher; null: none"},
     {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "rank within the node"},
     {"ranks", NULL, SONDE_CELL_ID, 0, 0, "number of ranks in the job"},
@@ -65,6 +68,28 @@ static void wait_cells(struct sonde_view_table *t, const struct sonde_query *q, 
     sonde_cell_take(t, &place);
 }
 
+/* What hangs, where the program does. */
+static void flight_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_process *p, uint32_t process, const struct sonde_row_lane *lane)
+{
+    const bool some = lane->kind == SONDE_LANE_KIND_QUEUE && lane->waiting;
+    const uint32_t leaf = some ? sonde_profile_locate(q->profile, process, (uint32_t)lane->oldest) : 0;
+    const bool known = some && lane->oldest_ns && p->header.stop_ns > lane->oldest_ns;
+    struct sonde_text text = {0};
+    const struct sonde_row_frame *frame = some ? sonde_process_frame(p, (uint32_t)lane->oldest) : NULL;
+    if (frame && frame->kind == SONDE_FRAME_OP) {
+        const char *name = sonde_process_string(p, frame->name);
+        sonde_text_add(&text, *name ? name : sonde_op_kind_name(frame->op));
+    }
+    if (leaf && text.length) { /* one of a call path of which some have ended */
+        sonde_text_add(&text, " ← ");
+        sonde_name_callers(q, &text, leaf, 2);
+    }
+    sonde_cell_int(t, true, some ? lane->waiting : 0);
+    sonde_cell_int(t, known, known ? p->header.stop_ns - lane->oldest_ns : 0);
+    sonde_cell_text(t, text.length ? sonde_text_get(&text) : NULL);
+    sonde_text_fini(&text);
+}
+
 static void row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_lane_use *use)
 {
     const struct sonde_process *p = &q->m->processes[use->process];
@@ -91,6 +116,7 @@ static void row(struct sonde_view_table *t, const struct sonde_query *q, const s
     sonde_cell_int(t, timed, use->last_ns);
     sonde_cell_int(t, timed, use->longest_gap_ns);
     wait_cells(t, q, use, !queue && q->totals.traced);
+    flight_cells(t, q, p, use->process, lane);
     sonde_cells_rank(t, p);
 }
 
@@ -102,15 +128,22 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
     const int rc = sonde_lanes_compute(q->m, progress, &lanes);
     sonde_query_end(q, progress);
     const size_t shown = sonde_query_rows(q, lanes.items.count);
-    bool waits = false;
+    bool waits = false, flies = false;
     for (size_t i = 0; i < shown && !rc; i++) {
-        row(t, q, &lanes.items.items[i]);
-        waits |= lanes.items.items[i].waits > 0;
+        const struct sonde_lane_use *use = &lanes.items.items[i];
+        row(t, q, use);
+        waits |= use->waits > 0;
+        flies |= q->m->processes[use->process].lanes[use->lane].kind == SONDE_LANE_KIND_QUEUE && q->m->processes[use->process].lanes[use->lane].waiting;
     }
     t->left_out = lanes.items.count - shown;
     if (!waits) {
         sonde_view_hide(t, "waited");
         sonde_view_hide(t, "mostly in");
+    }
+    if (!flies) {
+        sonde_view_hide(t, "in flight");
+        sonde_view_hide(t, "oldest for");
+        sonde_view_hide(t, "by");
     }
     sonde_view_show(out, t, false);
     if (!q->totals.traced)
@@ -124,6 +157,5 @@ const struct sonde_view sonde_view_lanes = {
     .summary = "threads and queues, and how busy each was",
     .tables = (const struct sonde_view_columns *const[]){&lane_columns, NULL},
     .caveats = SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_LANES | SONDE_CAVEAT_PAUSES,
-    .needs_operations = true,
     .make = make,
 };

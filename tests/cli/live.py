@@ -37,7 +37,7 @@ ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<III
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
         "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII", "VALUE": "<IIHHI10Q", "ACCESS": "<5IHBB11Q", "DUPLICATE": "<4I2Q", "FLOW": "<4I2Q",
-        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d", "SERIES": "<QQd", "MIGRATION": "<4I3Q", "MESSAGE": "<4Q6I", "STALL": "<8I4Q", "INSTRUCTION": "<2I", "ARRAY": "<3I2HQ", "CELL": "<4IQ", "BASE": f"<Q{len(LEDGER)}Q{len(CPU)}Q2Q", "PAUSE": "<QQ"}
+        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d", "SERIES": "<QQd", "MIGRATION": "<4I3Q", "MESSAGE": "<4Q6I", "STALL": "<8I4Q", "INSTRUCTION": "<2I", "ARRAY": "<3I2HQ", "CELL": "<4IQ", "BASE": f"<Q{len(LEDGER)}Q{len(CPU)}Q3Q", "PAUSE": "<QQ"}
 
 
 class Process:
@@ -214,7 +214,7 @@ class Process:
 
     def base(self, at_ns, ledger, cpu):
         """Counters as they were at a time, of a recording of the last seconds."""
-        self.add("BASE", at_ns, *[ledger.get(k, 0) for k in LEDGER], *[cpu.get(k, 0) for k in CPU], 0, 0)
+        self.add("BASE", at_ns, *[ledger.get(k, 0) for k in LEDGER], *[cpu.get(k, 0) for k in CPU], 0, 0, 0)
 
     def migration(self, obj, source, target, count, size=0, ns=0, faults=False):
         """What the driver moved of managed memory, or how many page faults `target` met."""

@@ -1,7 +1,7 @@
 /* ticking.c - an operation every 5 ms, each waited for, and a line for each in a file: when it was asked for and when it was over, by
  * CLOCK_MONOTONIC_RAW. In the first half of the time these are kernels `spin`, then kernels `add`. tests/report/last_test.py runs it.
  *
- *     ticking SECONDS FILE [exit|kill|abort|hang [MILLISECONDS]]      0: as fast as it can
+ *     ticking SECONDS FILE [exit|kill|abort|hang|stuck [MILLISECONDS]]      0: as fast as it can
  *
  * case: ticking 0 /dev/null => kernel=1
  */
@@ -44,5 +44,14 @@ int main(int argc, char **argv)
         abort();
     if (argc > 3 && strcmp(argv[3], "hang") == 0)
         sleep(3);
+    if (argc > 3 && strcmp(argv[3], "stuck") == 0) { /* what it waits for never comes */
+        cl_event never;
+        const int number = 1;
+        CLP(never = clCreateUserEvent(g.context, &status));
+        CL(clEnqueueWriteBuffer(g.queue, g.buffer, CL_FALSE, 0, sizeof number, &number, 1, &never, NULL));
+        CL(clFlush(g.queue));
+        sleep(3);
+        raise(SIGKILL);
+    }
     return 0;
 }

@@ -115,6 +115,19 @@ class Rows(Case):
             self.assertEqual((a["cpu"]["samples"], a["cpu"]["process_ns"]), (b["cpu"]["samples"], b["cpu"]["process_ns"]))
             self.adds_up(whole)
 
+    def test_times_that_are_damaged_are_not_believed(self):
+        for at_ns in (1, BEGIN - 10**10, BEGIN + 10**12):
+            path, p = self.path(f"damaged{at_ns}.sonde"), live.Process("node-1-1", 1, trace=2)
+            queue, thread = p.queue(p.device("GPU")), p.thread(1)
+            p.enqueue(thread, queue, "clEnqueueNDRangeKernel", 0, "kernel", BEGIN + 10, BEGIN + 20, BEGIN + 500, BEGIN + 900, "add")
+            p.ledger.update(seen=1000, done=1000)
+            p.base(at_ns, {}, {})
+            live.write_manifest(path, ["step.py"])
+            p.write(path)
+            self.assertEqual([(row["name"], row["count"]) for row in self.json(path, "kernels")], [("add", 1)])
+            self.assertEqual(self.json(path, "ledger")["done"], 1)
+            self.assertIn("damaged", self.ok("report", path).out + self.ok("report", path).err)
+
     def test_without_a_time_all_is_recorded(self):
         path, p = self.path("all.sonde"), live.Process("node-1-1", 1, trace=2)
         queue, thread = p.queue(p.device("GPU")), p.thread(1)

@@ -123,6 +123,33 @@ class Last(Case):
         self.assertTrue(0.75 <= idle <= 1.8, idle)
         self.assertIn("for --last", self.fails("record", "--last-when-idle", "1s", "--", TICKING, status=2).err)
 
+    def test_a_hang_that_is_longer_than_it(self):
+        """Nothing has ended for longer than the last seconds: what is in flight is told."""
+        child = self.start(0.3, "stuck", options=["--last", "400ms", "--last-when-idle", "1500ms"])
+        self.end(child, -signal.SIGKILL)
+        path = self.path("m-1.sonde")
+        [queue] = [lane for lane in json.loads(self.fails("report", path, "lanes", "--json").out) if lane["kind"] == "queue"]
+        self.assertEqual((queue["in_flight"], queue["count"], queue["oldest"]), (1, 0, "write"))
+        self.assertTrue(1.3e9 <= queue["oldest_for_ns"] <= 2.5e9, queue)
+        self.assertRegex(self.fails("report", path, "ledger").out, r"(?m)^in flight +1 ")
+        self.assertIn("none had completed when the recording ended", self.fails("report", path, "kernels").err)
+
+    def test_asked_at_any_moment(self):
+        """Before the first call, while it runs and when it has ended: record itself goes on to the end."""
+        child = self.start(0.3, options=["--last", "5s"])
+        while child.poll() is None:
+            child.send_signal(signal.SIGUSR1)
+            time.sleep(0.003)
+        self.end(child)
+        self.check(self.path("m.sonde"), 5)
+
+    def test_queues_that_come_and_go(self):
+        """A few rows of each of thousands: what is old goes all the same."""
+        path = self.record(os.path.join(PROGRAMS, "queues"), "churn", "4000", options=["--last", "300ms", "--memory", "16M"])
+        ledger = self.json(path, "ledger")
+        self.assertGreater(ledger["seen"], 100)
+        self.assertEqual((ledger["done"], ledger["trace_dropped"]), (ledger["seen"] - ledger["dropped"], 0))
+
     def manifest(self, number):
         try:
             with open(self.path(f"m-{number}.sonde", "manifest.json")) as file:

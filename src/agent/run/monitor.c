@@ -125,6 +125,7 @@ static void turn(void)
             sonde__harvest(NULL);
             sonde__match_turn(SONDE_COLLECT_TURN);
         }
+        sonde__last_idle(sonde_now_ns());
         sonde__unlock(&a->harvest_lock);
     }
     if (sonde__agent.found)

@@ -92,6 +92,11 @@ void sonde__trace_idle(void);                 /* a good moment to encode */
 uint64_t sonde__trace_cpu_ns(void);           /* of the tracing threads. Any thread */
 void sonde__trace_end(void);            /* the threads write what they have, and end. The monitor */
 void sonde__trace_forget(void);               /* in a forked child */
+/* Of segments with room left, of operations, calls and waits; both under harvest_lock. Give those back in which all ended before a time: how many. When the
+ * last row of the oldest of them ended; 0: there is none. */
+uint32_t sonde__trace_give_idle(uint64_t until_ns);
+uint64_t sonde__trace_oldest(void);
+void sonde__trace_give(struct sonde_segment *s); /* back; its rows count as lost */
 
 /* ---- last.c: the last seconds alone (--last) ---------------------------------------------------- */
 
@@ -100,6 +105,7 @@ bool sonde__last_on(void);
 void sonde__last_keep(struct sonde_segment *s);    /* a full one of a trace: until it is too old. As sonde__trace_row */
 bool sonde__last_give(void);                       /* makes room for what is newer. False: there is nothing old. As that */
 void sonde__last_turn(uint64_t now_ns);            /* after the ledger was accounted. The monitor */
+void sonde__last_idle(uint64_t now_ns);            /* gives back what is old in segments that are not full. Under harvest_lock */
 
 /* ---- room.c: segments of the live mapping ----------------------------------------------------- */
 

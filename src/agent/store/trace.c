@@ -309,6 +309,79 @@ void sonde__trace_row(uint32_t lane_id, enum sonde_table table, const void *row)
     open->sequence++;
 }
 
+/* ---- segments that are not full (--last) --------------------------------------------------------- */
+
+static const enum sonde_table harvested[] = {SONDE_TABLE_OP, SONDE_TABLE_CALL, SONDE_TABLE_WAIT}; /* under harvest_lock alone */
+
+/* When the last of its rows ended: they are not in order. Of an operation without times, when its call was entered. */
+static uint64_t last_end(const struct sonde_segment *s, const struct sonde_table_info *t)
+{
+    const unsigned char *rows = (const unsigned char *)s + SONDE_SEGMENT_HEADER;
+    uint64_t last_ns = 0, ns;
+    for (uint32_t i = 0; i < s->used; i++) {
+        memcpy(&ns, rows + (size_t)i * t->row_bytes + t->to, sizeof ns);
+        if (!ns)
+            memcpy(&ns, rows + (size_t)i * t->row_bytes + offsetof(struct sonde_row_op, enter_ns), t->trace == SONDE_TRACE_OP ? sizeof ns : 0);
+        last_ns = ns > last_ns ? ns : last_ns;
+    }
+    return last_ns;
+}
+
+static void each_open(void (*each)(void *user, struct sonde_open_segment *open, const struct sonde_table_info *t), void *user)
+{
+    const uint32_t lanes = atomic_load(&sonde__agent.lane_count);
+    for (uint32_t id = 1; id <= lanes; id++) {
+        struct sonde_lane *lane = atomic_load(&sonde__agent.lanes[id]);
+        for (size_t k = 0; lane && k < sizeof harvested / sizeof *harvested; k++) {
+            const struct sonde_table_info *t = sonde_table_info(harvested[k]);
+            if (lane->open[t->trace].segment)
+                each(user, &lane->open[t->trace], t);
+        }
+    }
+}
+
+struct giving {
+    uint64_t until_ns;
+    uint32_t given;
+};
+
+static void give_idle(void *user, struct sonde_open_segment *open, const struct sonde_table_info *t)
+{
+    struct giving *g = user;
+    if (last_end(open->segment, t) >= g->until_ns)
+        return;
+    sonde__pool_put(&sonde__agent.pool, open->segment);
+    open->segment = NULL;
+    g->given++;
+}
+
+uint32_t sonde__trace_give_idle(uint64_t until_ns)
+{
+    struct giving g = {until_ns, 0};
+    each_open(give_idle, &g);
+    return g.given;
+}
+
+static void take_oldest(void *user, struct sonde_open_segment *open, const struct sonde_table_info *t)
+{
+    uint64_t *oldest_ns = user;
+    const uint64_t ns = last_end(open->segment, t);
+    *oldest_ns = ns && (!*oldest_ns || ns < *oldest_ns) ? ns : *oldest_ns;
+}
+
+uint64_t sonde__trace_oldest(void)
+{
+    uint64_t oldest_ns = 0;
+    each_open(take_oldest, &oldest_ns);
+    return oldest_ns;
+}
+
+void sonde__trace_give(struct sonde_segment *s)
+{
+    count_segment(s, SONDE_DROP_TRACE_FULL);
+    sonde__pool_put(&sonde__agent.pool, s);
+}
+
 bool sonde__trace_off(enum sonde_drop cause)
 {
     uint32_t none = 0;

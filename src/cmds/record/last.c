@@ -53,6 +53,7 @@ struct copying {
     const struct record_paths *to;
     struct sonde_diag diag;
     int error;
+    uint32_t copied;
 };
 
 static int copy_process(void *user, const char *path, const char *name)
@@ -64,6 +65,7 @@ static int copy_process(void *user, const char *path, const char *name)
     const int error = mkdir(folder, 0700) == 0 ? sonde_process_copy(path, folder, &diag) : sonde_diag_set(&diag, SONDE_EIO, folder, "cannot make the folder");
     if (error && rmdir(folder) == 0 && error == SONDE_EEMPTY)
         return 0; /* it has just begun */
+    c->copied += !error;
     if (error && !c->error) {
         c->error = error;
         c->diag = diag;
@@ -113,6 +115,14 @@ static int take(const struct record_last *l, pid_t program)
         return 1;
     }
     record_each_process(l->paths->output, copy_process, &copying);
+    if (!copying.copied) {
+        rmdir(to->output);
+        if (copying.error)
+            sonde_say_diag(&copying.diag);
+        else
+            sonde_say("there is nothing to write yet: no process of the program has used a GPU");
+        return 1; /* and all memory goes: this is a process of its own */
+    }
     link_code(l->paths, to);
     record_now(&result.end);
     if (copying.error)
@@ -120,11 +130,11 @@ static int take(const struct record_last *l, pid_t program)
     return !record_finish(l->options, to, manifest, &result, &timings);
 }
 
-void record_last_take(struct record_last *l, pid_t program)
+bool record_last_take(struct record_last *l, pid_t program)
 {
     if (l->writer && waitpid(l->writer, NULL, WNOHANG) == 0) {
         sonde_say("what --last has is being written: ask again when that is done");
-        return;
+        return false;
     }
     fflush(NULL);
     l->writer = fork();
@@ -134,6 +144,7 @@ void record_last_take(struct record_last *l, pid_t program)
         sonde_say("what --last has is not written: %s", strerror(errno));
         l->writer = 0;
     }
+    return l->writer > 0;
 }
 
 /* ---- of itself ----------------------------------------------------------------------------------------- */
@@ -165,8 +176,7 @@ void record_last_look(struct record_last *l, pid_t program)
         l->since_ns = now_ns;
         l->written = false;
     } else if (done && !l->written && now_ns - l->since_ns >= l->options->last_idle_ns) {
-        l->written = true;
-        record_last_take(l, program);
+        l->written = record_last_take(l, program);
     }
 }
 

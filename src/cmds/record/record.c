@@ -191,6 +191,8 @@ int record_once(const struct record_options *o, struct record_paths *paths, int 
     const uint64_t begin_ns = began_ns ? began_ns : record_clock_ns();
     began_ns = 0; /* of the first run only */
     record_file_limit_begin();
+    if (o->last_ns)
+        record_signal_begin();
     if (record_output_make(o, argv[0], paths, &diag) != SONDE_OK)
         goto say;
     record_now(&result->start);
@@ -229,6 +231,7 @@ say:
     sonde_say_diag(&diag);
 out:
     record_file_limit_end();
+    record_signal_end();
     record_output_release(paths);
     record_environment_free(environment);
     json_decref(manifest);

@@ -186,6 +186,9 @@ uint64_t record_clock_ns(void); /* CLOCK_MONOTONIC_RAW */
  * without record. begin: before the first write; end: when all is written. */
 void record_file_limit_begin(void);
 void record_file_limit_end(void);
+/* With --last SIGUSR1 is for record: it does nothing before the program runs, nor when it has ended. The program has the disposition that record had. */
+void record_signal_begin(void);
+void record_signal_end(void);
 
 /* The manifest as it is known before the program starts, and then what is known after it. `environment`, `folder`: of the program. */
 json_t *record_manifest_begin(const struct record_options *options, const struct record_paths *paths, int argc, char **argv,
@@ -209,11 +212,11 @@ struct record_last {
     uint64_t done, since_ns;  /* operations that had ended when it was looked last, and since when it is so many */
     bool written;             /* since then, of itself */
 };
-/* --last-when: how long to wait until it is looked again; 0: for nothing but signals. And that: writes one if no operation has ended for so long. */
+/* --last-when-idle: how long to wait until it is looked again; 0: for nothing but signals. And that: writes one if no operation has ended for so long. */
 uint64_t record_last_pause(const struct record_last *last);
 void record_last_look(struct record_last *last, pid_t program);
-/* Begins to write one, of the name with the next free number. */
-void record_last_take(struct record_last *last, pid_t program);
+/* Begins to write one, of the name with the next free number. False, with a message: not now. */
+bool record_last_take(struct record_last *last, pid_t program);
 /* Waits until it is written. */
 void record_last_end(struct record_last *last);
 

@@ -69,6 +69,28 @@ void record_file_limit_end(void)
     file_limit_begun = false;
 }
 
+static struct sigaction asked; /* SIGUSR1's disposition, likewise */
+static bool asked_begun;
+
+void record_signal_begin(void)
+{
+    asked_begun = sigaction(SIGUSR1, &(struct sigaction){.sa_handler = SIG_IGN}, &asked) == 0;
+}
+
+void record_signal_end(void)
+{
+    if (asked_begun)
+        sigaction(SIGUSR1, &asked, NULL);
+    asked_begun = false;
+}
+
+/* What SIGUSR1 does while the program runs: it is blocked then, and waited for; what is ignored would be lost. */
+static void hear_signal(bool hear)
+{
+    if (asked_begun)
+        sigaction(SIGUSR1, &(struct sigaction){.sa_handler = hear ? SIG_DFL : SIG_IGN}, NULL);
+}
+
 /* ---- the child ------------------------------------------------------------- */
 
 struct start {
@@ -113,6 +135,7 @@ static _Noreturn void become_program(const struct start *s)
 {
     sigaction(SIGCHLD, &s->child, NULL);
     record_file_limit_end();
+    record_signal_end();
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
     const int why = record_exec(s->path, s->argv, s->environment);
     ssize_t n = write(s->report, &why, sizeof why);
@@ -318,6 +341,8 @@ int record_run(const char *path, char **argv, char **environment, struct record_
     sigprocmask(SIG_SETMASK, &all, &start.mask);
     sigaction(SIGCHLD, &standard, &start.child); /* inherited as ignored, waitpid would see nothing */
 
+    hear_signal(true);
+
     *result = (struct record_result){0};
     record_now(&result->start);
     int why = 0;
@@ -328,6 +353,7 @@ int record_run(const char *path, char **argv, char **environment, struct record_
     if (last)
         record_last_end(last);
 
+    hear_signal(false);
     drain_signals(&all);
     sigaction(SIGCHLD, &start.child, NULL);
     sigprocmask(SIG_SETMASK, &start.mask, NULL);
