@@ -94,21 +94,18 @@ class Last(Case):
 
     def test_while_it_runs(self):
         os.mkdir(self.path("m-1.sonde"))  # somebody's
-        child = self.start(4, options=["--last", "700ms"])
-        for number in (2, 3):
-            time.sleep(1.2)
+        child = self.start(5, options=["--last", "700ms"])
+        for _ in range(2):
+            time.sleep(1.7)
             child.send_signal(signal.SIGUSR1)
-            deadline = time.monotonic() + 60
-            while "timings" not in self.manifest(number):
-                self.assertLess(time.monotonic(), deadline)
-                time.sleep(0.02)
+        self.end(child)
+        for number in (2, 3):
             self.assertGreater(self.check(self.path(f"m-{number}.sonde"), 0.7, 3 * 10**8), 0.65)
             self.assertTrue(self.manifest(number)["attached"]["goes_on"])
-        self.end(child)
         self.check(self.path("m.sonde"), 0.7)
         self.assertIn("m-2.sonde", self.err)
         first, second = (self.json(self.path(f"m-{number}.sonde"), "kernels") for number in (2, 3))
-        self.assertEqual({row["name"] for row in first}, {"spin"})
+        self.assertIn("spin", {row["name"] for row in first})
         self.assertIn("add", {row["name"] for row in second})
         self.assertEqual(os.listdir(self.path("m-1.sonde")), [])
 

@@ -175,9 +175,9 @@ class Requests(cli.Case):
         self.assertEqual(names("kernels"), ["min-percent", "limit"])
         self.assertEqual(names("statistics"), ["min-percent", "limit", "depth", "from", "to", "lane"])
         self.assertEqual(names("blame"), ["min-percent", "limit", "depth", "from", "to"])
-        self.assertEqual(names("comm"), ["min-percent", "limit", "by", "from", "to"])
+        self.assertEqual(names("comm"), ["min-percent", "limit", "by", "shape", "from", "to"])
         by = next(option for option in views["profile"]["options"] if option["name"] == "by")
-        self.assertEqual((by["type"], by["choices"]), ("choice", ["line", "function", "module", "kernel", "object", "pair"]))
+        self.assertEqual((by["type"], by["choices"]), ("choice", ["line", "function", "module", "kernel", "object", "pair", "element"]))
         usage = self.ok("report", "--help").out
         for view in views.values():
             for option in view["options"]:

@@ -242,7 +242,7 @@ export function queuesOf(run: Run, end: End, pairs: readonly Pair[]): string[] {
 
 /** How often what was accessed was accessed. */
 export function timesText({ times }: Elements): string {
-  return `${times >= 10 ? formatCount(Math.round(times)) : times.toPrecision(2)} ${times === 1 ? "time" : "times"} each`;
+  return `${times >= 10 ? formatCount(Math.round(times)) : String(Number(times.toPrecision(2)))} ${times === 1 ? "time" : "times"} each`;
 }
 
 /** "rows 8 to 15, columns 0 to 3: 4.10 kB". */

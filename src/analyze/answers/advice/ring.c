@@ -126,7 +126,18 @@ static int tell(struct sonde__find *f, const struct reading *r)
         const struct sent *s = &r->sent.items[i];
         if (r->bytes[s->from - 1][s->to - 1] < least || is_neighbour(r, s->from - 1, s->to - 1) || !s->leaf)
             continue;
-        rc = sonde__find_add(f, &(struct sonde__finding){.rule = RULE_RING, .process = r->process, .device = s->from, .leaf = s->leaf, .count = s->count, .bytes = s->bytes, .looked_at_ns = s->ns, .saving_ns = s->ns, .sum = r->devices, .units = s->to});
+        rc = sonde__find_add(f, &(struct sonde__finding){
+                                    .rule = RULE_RING,
+                                    .process = r->process,
+                                    .device = s->from,
+                                    .leaf = s->leaf,
+                                    .count = s->count,
+                                    .bytes = s->bytes,
+                                    .looked_at_ns = s->ns,
+                                    .saving_ns = s->ns,
+                                    .sum = r->devices,
+                                    .units = s->to,
+                                });
     }
     return rc;
 }
