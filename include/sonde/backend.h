@@ -461,7 +461,8 @@ struct sonde_remote_array {
     uint64_t bytes;         /* of one object */
 };
 uint32_t sonde_remote_array_add(const struct sonde_remote_array *array);
-bool sonde_remote_run_add(uint32_t array, uint32_t kind, uint32_t first, uint32_t count, uint64_t bytes); /* kind: 0 loads, 1 stores, 2 atomics; bytes in each; false: no room */
+/* `bytes` in each of the cells. False: no room. */
+bool sonde_remote_run_add(uint32_t array, enum sonde_cell_accesses kind, uint32_t first, uint32_t count, uint64_t bytes);
 void sonde_remote_array_read(uint32_t array);
 /* Once for each operation that is, or may be, one with such accesses: looked at (NONE), or why not. */
 void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine);

@@ -186,6 +186,14 @@ enum {
     SONDE_VALUES_CELLS = 8,  /* with that, which parts of that memory */
 };
 
+/* How kernels accessed the cells of an array; also the order of a cell's counters on the device. */
+enum sonde_cell_accesses {
+    SONDE_CELL_LOADS,
+    SONDE_CELL_STORES,
+    SONDE_CELL_ATOMICS,
+    SONDE_CELL_KINDS,
+};
+
 /* The owner of memory of another process, on whichever device. */
 #define SONDE_REMOTE_OTHERS 0xfffffffeu
 

@@ -160,7 +160,7 @@ static json_t *devices(struct writer *w, const struct sonde_process *p)
                            text(w, sonde_process_string(p, d->backend)), "kind", kinds[d->kind < 4 ? d->kind : 0],
                            "memory_bytes", number_or_null(d->memory_bytes), "compute_units",
                            number_or_null(d->compute_units), "busy_ns",
-                           i < 64 ? number(p->header.device_busy[i].busy_ns) : json_null()));
+                           i < SONDE_BUSY_DEVICES ? number(p->header.device_busy[i].busy_ns) : json_null()));
     }
     return all;
 }

@@ -347,7 +347,7 @@ static void put_devices(struct writer *w)
             put_text(w, sonde_process_string(p, texts[k]));
         put_known(w, d->memory_bytes);
         put_known(w, d->compute_units);
-        put_if(w, i < 64, i < 64 ? p->header.device_busy[i].busy_ns : 0);
+        put_if(w, i < SONDE_BUSY_DEVICES, i < SONDE_BUSY_DEVICES ? p->header.device_busy[i].busy_ns : 0);
         end_row(w);
     }
 }

@@ -15,7 +15,6 @@
 #include "base/vector.h"
 #include "tables.h"
 
-#define DEVICES 64u
 #define BEHIND_NS 1000000000u /* that the header's time may be, at the most */
 
 struct interval {
@@ -147,7 +146,7 @@ static int add_op(struct making *m, const struct sonde_row_op *op, uint32_t lane
         return 0;
     sonde_accumulate_delays(row, op->enter_ns, op->queued_ns, op->submit_ns, op->start_ns);
     const int rc = add_time(m, row, op->end_ns - op->start_ns);
-    if (rc || !of || of->device >= DEVICES || sonde_op_kind_group(op->kind) == SONDE_GROUP_ORDER)
+    if (rc || !of || of->device >= SONDE_BUSY_DEVICES || sonde_op_kind_group(op->kind) == SONDE_GROUP_ORDER)
         return rc;
     return sonde_vector_push(&m->busy, (struct interval){op->start_ns, op->end_ns, of->device, sonde_op_kind_group(op->kind) == SONDE_GROUP_KERNEL});
 }
@@ -322,8 +321,8 @@ static void set_header(struct making *m)
     const uint64_t threads = h->cpu.threads, threads_missed = h->cpu.threads_missed; /* how many there are */
     subtract(l, &m->base.ledger, sizeof *l);
     subtract(&h->cpu, &m->base.cpu, sizeof h->cpu);
-    h->series_rows_dropped -= m->base.series_rows_dropped;
-    h->message_rows_dropped -= m->base.message_rows_dropped;
+    subtract(&h->series_rows_dropped, &m->base.series_rows_dropped, sizeof h->series_rows_dropped);
+    subtract(&h->message_rows_dropped, &m->base.message_rows_dropped, sizeof h->message_rows_dropped);
     h->cpu.threads = threads;
     h->cpu.threads_missed = threads_missed;
     h->cpu.sampled_ns -= m->clipped_ns < h->cpu.sampled_ns ? m->clipped_ns : h->cpu.sampled_ns;

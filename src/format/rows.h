@@ -205,6 +205,8 @@ enum {
     SONDE_RECORDED_LAST = 2, /* its last seconds: only in live.sonde; who reads it makes a trace of these of it (last.c) */
 };
 
+#define SONDE_BUSY_DEVICES 64u /* device ids of which a header has busy times */
+
 struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_SEGMENT_BYTES */
     uint64_t magic;          /* SONDE_LIVE_MAGIC */
     uint32_t version;        /* SONDE_FORMAT_VERSION */
@@ -222,8 +224,8 @@ struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_
     uint32_t held_us;        /* wall time that threads of the program stood still for the agent's start, its flushes, and room */
     char executable[512]; /* path, NUL-terminated, cut when longer */
     struct sonde_ledger ledger; /* totals; per lane in struct sonde_row_lane */
-    struct { uint64_t count, busy_ns, first_ns, last_ns; } device_busy[64]; /* [device id], union of intervals */
-    struct { uint64_t kernel_ns, copy_ns; } device_group[64];               /* [device id], unions */
+    struct { uint64_t count, busy_ns, first_ns, last_ns; } device_busy[SONDE_BUSY_DEVICES]; /* [device id], union of intervals */
+    struct { uint64_t kernel_ns, copy_ns; } device_group[SONDE_BUSY_DEVICES]; /* [device id], unions */
     uint32_t rank, local_rank; /* of a parallel job, plus one; 0 = no launcher said so */
     uint32_t rank_count;       /* 0 unknown */
     uint32_t cpu_rate_hz;      /* samples of the CPU side per second of a thread's CPU time; 0 = not sampled */
@@ -517,7 +519,7 @@ struct sonde_row_array {
     X(row, object, ZERO) X(row, device, ZERO) X(row, owner, ZERO) X(row, shift, ZERO) X(row, read, ZERO) X(row, bytes, ZERO)
 /* Cells that follow each other, of which kernels' threads accessed as many bytes. */
 struct sonde_row_cell {
-    uint32_t array, kind;  /* its row of ARRAY; 0 loads, 1 stores, 2 atomics */
+    uint32_t array, kind;  /* its row of ARRAY; enum sonde_cell_accesses */
     uint32_t first, count; /* cells, from 0 */
     uint64_t bytes;        /* in each */
 };

@@ -16,7 +16,7 @@
  *   SONDE_PLAN_REMOTE: behind the counts, for each access that is looked at by its address, in their order, SONDE_PLAN_REMOTE_SLOTS words: how many
  *   threads accessed memory of each slot (struct sonde_plan_remote).
  *   SONDE_PLAN_CELLS: no more in a part. Each thread adds the bytes of its access to the cells of memory that it covers: words of another array, which the
- *   table of memory names (SONDE_PLAN_CELL_KINDS). Accesses through parameters look into the table for that, too.
+ *   table of memory names (enum sonde_cell_accesses). Accesses through parameters look into the table for that, too.
  *
  * An access may have several frequent values. What those who voted saw stays there, and the host finds in it what else several of them
  * saw: each of these is the guess of an area of its own, which stands from the beginning, and the launches that guess take turns. In a
@@ -158,13 +158,12 @@ struct sonde_plan_remote {
         uint32_t cells;      /* SONDE_PLAN_CELLS: number of the first cell, a multiple of SONDE_PLAN_CELL_STEP, | binary logarithm of a cell's bytes; 0: none */
     } range[SONDE_PLAN_REMOTE_RANGES];
 };
-/* A cell is a word of each kind, one behind the other: bytes that were loaded, stored, accessed atomically. */
-#define SONDE_PLAN_CELL_KINDS 3u
+/* A cell is a word of each enum sonde_cell_accesses, one behind the other: bytes. */
 #define SONDE_PLAN_CELL_STEP  64u
 #define SONDE_PLAN_CELL_LEAST 2u /* a cell's bytes are at the least 1 << this */
-static inline unsigned sonde__plan_cell_kind(enum sonde_access op)
+static inline enum sonde_cell_accesses sonde__plan_cell_kind(enum sonde_access op)
 {
-    return op == SONDE_ACCESS_STORE ? 1 : (op == SONDE_ACCESS_LOAD || op == SONDE_ACCESS_COPY ? 0 : 2);
+    return op == SONDE_ACCESS_STORE ? SONDE_CELL_STORES : (op == SONDE_ACCESS_LOAD || op == SONDE_ACCESS_COPY ? SONDE_CELL_LOADS : SONDE_CELL_ATOMICS);
 }
 /* A table of `count` ranges in the order of their addresses, of which begin, end and slot are there; `home` and what is between them follow. */
 void sonde__plan_remote_close(struct sonde_plan_remote *t, uint32_t count);

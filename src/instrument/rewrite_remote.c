@@ -84,13 +84,13 @@ static void put_cells(struct copy *c, const struct sonde_ptx_access *a, uint32_t
     say(c->out, "ld.param.u64 %%sonde_ft, [%%sonde_fp+%zu];\nsub.s64 %%sonde_ft, %%sonde_fa, %%sonde_ft;\nand.b32 %%sonde_fm, %%sonde_fw, %u;\n"
                 "and.b32 %%sonde_fw, %%sonde_fw, %u;\nld.param.u64 %%sonde_fc, [sonde_remote+%zu];\ncvta.to.global.u64 %%sonde_fc, %%sonde_fc;\n"
                 "mad.wide.u32 %%sonde_fc, %%sonde_fw, %u, %%sonde_fc;\nmov.u64 %%sonde_fn, %u;\n",
-        RANGE(begin), SONDE_PLAN_CELL_STEP - 1, ~(SONDE_PLAN_CELL_STEP - 1), offsetof(struct sonde_plan_remote, cells), 8 * SONDE_PLAN_CELL_KINDS, bytes);
+        RANGE(begin), SONDE_PLAN_CELL_STEP - 1, ~(SONDE_PLAN_CELL_STEP - 1), offsetof(struct sonde_plan_remote, cells), 8 * SONDE_CELL_KINDS, bytes);
     if (wide)
         say(c->out, "mov.u64 %%sonde_fu, 1;\nshl.b64 %%sonde_fu, %%sonde_fu, %%sonde_fm;\nmin.u64 %%sonde_fn, %%sonde_fn, %%sonde_fu;\n"
                     "add.s64 %%sonde_fe, %%sonde_ft, %u;\n$sonde_cell%u:\n",
             bytes, k);
     say(c->out, "shr.u64 %%sonde_fu, %%sonde_ft, %%sonde_fm;\nmad.lo.s64 %%sonde_fu, %%sonde_fu, %u, %%sonde_fc;\nred.global.add.u64 [%%sonde_fu+%u], %%sonde_fn;\n",
-        8 * SONDE_PLAN_CELL_KINDS, word);
+        8 * SONDE_CELL_KINDS, word);
     if (wide)
         say(c->out, "add.s64 %%sonde_ft, %%sonde_ft, %%sonde_fn;\nsetp.lt.u64 %%sonde_fq, %%sonde_ft, %%sonde_fe;\n@%%sonde_fq bra $sonde_cell%u;\n", k);
     say(c->out, "$sonde_whole%u:\n", k);

@@ -144,7 +144,7 @@ static int read_devices(struct reading *r)
         device->name = keep_name(r->watch, sonde_process_string(from, from->devices[i].name));
         device->runtime = keep_name(r->watch, sonde_process_string(from, from->devices[i].backend));
         device->current = "";
-        if (i < sizeof from->header.device_busy / sizeof *from->header.device_busy) {
+        if (i < SONDE_BUSY_DEVICES) {
             device->busy_ns = from->header.device_busy[i].busy_ns;
             device->kernel_ns = from->header.device_group[i].kernel_ns;
             device->copy_ns = from->header.device_group[i].copy_ns;

@@ -40,6 +40,10 @@ static inline uint32_t sonde__pool_number(const struct sonde_pool *p, const stru
 {
     return (uint32_t)(((const unsigned char *)s - p->base) / SONDE_SEGMENT_BYTES);
 }
+static inline struct sonde_segment *sonde__pool_at(const struct sonde_pool *p, uint32_t number)
+{
+    return (struct sonde_segment *)(void *)(p->base + (size_t)number * SONDE_SEGMENT_BYTES);
+}
 static inline void *sonde__segment_rows(struct sonde_segment *s)
 {
     return (unsigned char *)s + SONDE_SEGMENT_HEADER;

@@ -18,7 +18,6 @@
 #define WINDOW  32768u /* intervals; an eighth of it with a small budget */
 #define BATCH   4096u
 #define KEEP_NS 1000000000u
-#define DEVICES 64u
 
 struct interval { uint64_t start, end; };
 struct cover {
@@ -39,7 +38,7 @@ enum {
 static struct {
     struct cover *cover[COVERS];
     uint64_t count, first, last;
-} device[DEVICES];
+} device[SONDE_BUSY_DEVICES];
 static uint64_t left_out; /* operations on devices that have no place there */
 
 /* Bottom-up merge sort by start (Knuth, TAOCP vol. 3, 5.2.4). Not qsort, which calls malloc. */
@@ -151,9 +150,9 @@ void sonde__busy_add(uint32_t id, enum sonde_op_kind kind, uint64_t start_ns, ui
 {
     if (sonde_op_kind_group(kind) == SONDE_GROUP_ORDER)
         return; /* markers and barriers occupy nothing */
-    if (id >= DEVICES) {
+    if (id >= SONDE_BUSY_DEVICES) {
         if (!left_out++)
-            sonde_note("more than %u devices: the others have no busy time", DEVICES - 1);
+            sonde_note("more than %u devices: the others have no busy time", SONDE_BUSY_DEVICES - 1);
         return;
     }
     device[id].count++;
@@ -180,7 +179,7 @@ void sonde__busy_settle(struct sonde_live_header *header)
 {
     header->ledger.busy_clipped_ns = 0;
     header->ledger.busy_left_out = left_out;
-    for (uint32_t id = 0; id < DEVICES; id++) {
+    for (uint32_t id = 0; id < SONDE_BUSY_DEVICES; id++) {
         if (!device[id].count || !device[id].cover[ALL])
             continue;
         header->device_busy[id].first_ns = device[id].first;

@@ -14,7 +14,7 @@
 
 #define BASES 64u /* times that are there at once */
 #define STEPS 32u /* of the recording's length: one is noted after each */
-#define IDLE_NS 1000000000u
+#define IDLE_NS 1000000000u /* between two looks at segments that do not fill */
 
 struct kept {
     uint32_t number;
@@ -99,12 +99,13 @@ static void note_now(uint64_t now_ns)
     const uint64_t length_ns = last.count ? now_ns - time_of(0) : 0;
     if (last.count && now_ns - time_of(last.count - 1) < length_ns / STEPS)
         return;
-    add_base(now_ns, &(struct sonde_row_base){.ledger = h->ledger, .cpu = h->cpu, .series_rows_dropped = h->series_rows_dropped, .message_rows_dropped = h->message_rows_dropped, .held_us = h->held_us});
-}
-
-static struct sonde_segment *segment_at(uint32_t number)
-{
-    return (struct sonde_segment *)(void *)(sonde__agent.pool.base + (size_t)number * SONDE_SEGMENT_BYTES);
+    add_base(now_ns, &(struct sonde_row_base){
+                         .ledger = h->ledger,
+                         .cpu = h->cpu,
+                         .series_rows_dropped = h->series_rows_dropped,
+                         .message_rows_dropped = h->message_rows_dropped,
+                         .held_us = h->held_us,
+                     });
 }
 
 static struct kept *oldest(void)
@@ -117,7 +118,7 @@ static uint32_t give_old(void)
 {
     uint32_t given = 0;
     for (const struct kept *k = oldest(); k && k->full_ns <= time_of(0); k = oldest()) {
-        sonde__pool_put(&sonde__agent.pool, segment_at(k->number));
+        sonde__pool_put(&sonde__agent.pool, sonde__pool_at(&sonde__agent.pool, k->number));
         last.head++;
         given++;
     }

@@ -80,7 +80,7 @@ uint32_t sonde_remote_array_add(const struct sonde_remote_array *a)
     return row ? id : 0;
 }
 
-bool sonde_remote_run_add(uint32_t array, uint32_t kind, uint32_t first, uint32_t count, uint64_t bytes)
+bool sonde_remote_run_add(uint32_t array, enum sonde_cell_accesses kind, uint32_t first, uint32_t count, uint64_t bytes)
 {
     uint32_t id;
     if (!array || !sonde__agent_here())

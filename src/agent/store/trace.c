@@ -56,11 +56,6 @@ void sonde__trace_init(void (*thread_begins)(void))
     begins = thread_begins;
 }
 
-static struct sonde_segment *segment_at(uint32_t number)
-{
-    return (struct sonde_segment *)(sonde__agent.pool.base + (size_t)number * SONDE_SEGMENT_BYTES);
-}
-
 void sonde__trace_lost(uint32_t lane_id, enum sonde_table table, enum sonde_drop cause, uint64_t rows)
 {
     struct sonde_lane *lane = atomic_load(&sonde__agent.lanes[lane_id]);
@@ -83,7 +78,7 @@ static uint32_t take_run(struct tracer *t, uint32_t head, uint32_t tail, struct 
         uint32_t *number = &t->ring[i % RING];
         if (!*number)
             continue;
-        struct sonde_segment *s = segment_at(*number), *last = count ? run[count - 1] : NULL;
+        struct sonde_segment *s = sonde__pool_at(&sonde__agent.pool, *number), *last = count ? run[count - 1] : NULL;
         if (last && (s->table != last->table || s->owner != last->owner || s->first != last->first + last->used))
             continue;
         run[count++] = s;
@@ -320,8 +315,8 @@ static uint64_t last_end(const struct sonde_segment *s, const struct sonde_table
     uint64_t last_ns = 0, ns;
     for (uint32_t i = 0; i < s->used; i++) {
         memcpy(&ns, rows + (size_t)i * t->row_bytes + t->to, sizeof ns);
-        if (!ns)
-            memcpy(&ns, rows + (size_t)i * t->row_bytes + offsetof(struct sonde_row_op, enter_ns), t->trace == SONDE_TRACE_OP ? sizeof ns : 0);
+        if (!ns && t->trace == SONDE_TRACE_OP)
+            memcpy(&ns, rows + (size_t)i * t->row_bytes + offsetof(struct sonde_row_op, enter_ns), sizeof ns);
         last_ns = ns > last_ns ? ns : last_ns;
     }
     return last_ns;

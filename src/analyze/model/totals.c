@@ -45,16 +45,14 @@ static void add_ledger(struct sonde_totals *t, const struct sonde_process *p)
     t->in_flight += minus(l->seen, l->done + lost + l->unmatched);
 }
 
-enum { DEVICES = 64 }; /* as in struct sonde_live_header */
-
-static void count_operations(const struct sonde_process *p, uint64_t operations[DEVICES])
+static void count_operations(const struct sonde_process *p, uint64_t operations[SONDE_BUSY_DEVICES])
 {
     for (uint32_t i = 1; i < p->profile_count; i++) {
         uint32_t lane = p->profiles[i].lane;
         bool known = lane && lane < p->lane_count;
         uint32_t device = known ? p->lanes[lane].device : 0;
         bool thread = known && p->lanes[lane].kind == SONDE_LANE_KIND_THREAD; /* samples of the CPU side */
-        if (lane && !thread && device < DEVICES)
+        if (lane && !thread && device < SONDE_BUSY_DEVICES)
             operations[device] += p->profiles[i].count;
     }
 }
@@ -62,13 +60,13 @@ static void count_operations(const struct sonde_process *p, uint64_t operations[
 static int add_devices(struct sonde_totals *t, const struct sonde_measurement *m, uint32_t index)
 {
     const struct sonde_process *p = &m->processes[index];
-    uint64_t operations[DEVICES] = {0};
+    uint64_t operations[SONDE_BUSY_DEVICES] = {0};
     struct sonde_recorded recorded = {0};
     int rc = sonde_recorded_compute(m, p, &recorded);
     const uint64_t wall_ns = minus(sonde_process_wall_ns(p), recorded.paused_ns);
     sonde_recorded_fini(&recorded);
     count_operations(p, operations);
-    for (uint32_t d = 0; d < DEVICES && !rc; d++) {
+    for (uint32_t d = 0; d < SONDE_BUSY_DEVICES && !rc; d++) {
         if (p->header.device_busy[d].count == 0 && operations[d] == 0)
             continue;
         struct sonde_device_use use = {
@@ -97,7 +95,7 @@ static bool has_pair(const struct sonde_process *p, uint32_t device)
 /* Is the bound of this process's device times known? */
 static bool clock_known(const struct sonde_process *p)
 {
-    for (uint32_t d = 0; d < DEVICES; d++)
+    for (uint32_t d = 0; d < SONDE_BUSY_DEVICES; d++)
         if (p->header.device_busy[d].count && !has_pair(p, d))
             return p->header.clock_bound_ns > 0; /* a pair that found no room */
     return true;
@@ -106,7 +104,7 @@ static bool clock_known(const struct sonde_process *p)
 bool sonde_process_clock_known(const struct sonde_process *p)
 {
     bool timed = false;
-    for (uint32_t d = 0; d < DEVICES; d++)
+    for (uint32_t d = 0; d < SONDE_BUSY_DEVICES; d++)
         timed |= p->header.device_busy[d].count > 0;
     return timed && clock_known(p);
 }

@@ -40,7 +40,7 @@ struct array { /* of objects of one site and size */
 struct elements { /* of a context */
     CUdeviceptr at;
     uint32_t used, room;      /* cells */
-    uint64_t (*told)[SONDE_PLAN_CELL_KINDS]; /* as they were when they were read; NULL: not yet */
+    uint64_t (*told)[SONDE_CELL_KINDS]; /* as they were when they were read; NULL: not yet */
     uint32_t arrays;
     struct array array[ARRAYS_MAX];
 };
@@ -163,7 +163,7 @@ static uint32_t slot_of(struct reached *r, uint32_t object, uint32_t owner)
 
 static uint64_t bytes_of(uint32_t cells)
 {
-    return cells * (uint64_t)(SONDE_PLAN_CELL_KINDS * sizeof(uint64_t));
+    return cells * (uint64_t)(SONDE_CELL_KINDS * sizeof(uint64_t));
 }
 
 /* Memory for the cells of a place; NULL: there is none, or was none when it was asked for. */
@@ -514,11 +514,11 @@ static void read_area(struct sonde_cuda_remote_area *a, uint64_t launches)
 }
 
 /* What was added to the cells since they were read, in runs. False: no room for them. */
-static bool tell_array(const struct array *a, const struct elements *e, uint64_t (*now)[SONDE_PLAN_CELL_KINDS])
+static bool tell_array(const struct array *a, const struct elements *e, uint64_t (*now)[SONDE_CELL_KINDS])
 {
     const uint32_t first = a->cells & ~(SONDE_PLAN_CELL_STEP - 1);
     bool whole = true;
-    for (uint32_t kind = 0; kind < SONDE_PLAN_CELL_KINDS; kind++)
+    for (enum sonde_cell_accesses kind = 0; kind < SONDE_CELL_KINDS; kind++)
         for (uint32_t k = 0, until; k < a->count; k = until) {
             const uint64_t bytes = now[first + k][kind] - (e->told ? e->told[first + k][kind] : 0);
             for (until = k + 1; until < a->count; until++)
@@ -532,7 +532,7 @@ static bool tell_array(const struct array *a, const struct elements *e, uint64_t
 static void read_elements(struct sonde_cuda_place *place, struct elements *e)
 {
     const uint64_t bytes = bytes_of(e->used);
-    uint64_t (*now)[SONDE_PLAN_CELL_KINDS] = sonde__pages_get(bytes_of(e->room));
+    uint64_t (*now)[SONDE_CELL_KINDS] = sonde__pages_get(bytes_of(e->room));
     if (!now || sonde__cuda_twins.cuMemcpyDtoHAsync_v2(now, e->at, bytes, place->stream) != CUDA_SUCCESS ||
         sonde__cuda_twins.cuStreamSynchronize(place->stream) != CUDA_SUCCESS) {
         sonde_note("comm: the elements that kernels accessed could not be read from the device: they are missing");

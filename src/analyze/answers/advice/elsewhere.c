@@ -95,7 +95,7 @@ static double touched(const struct sonde__find *f, uint32_t process, const struc
         if (!arrays[k].read || arrays[k].shift > 63)
             return 0;
         for (uint32_t i = 0; i < p->tables[SONDE_TABLE_CELL].count; i++)
-            of_array += cells[i].array == k && cells[i].kind == 0 ? (uint64_t)cells[i].count << arrays[k].shift : 0;
+            of_array += cells[i].array == k && cells[i].kind == SONDE_CELL_LOADS ? (uint64_t)cells[i].count << arrays[k].shift : 0;
         of_array = of_array < arrays[k].bytes ? of_array : arrays[k].bytes;
         bytes += (double)of_array * (double)sonde_objects_like(&f->objects, f->m, process, like->object, arrays[k].bytes);
     }

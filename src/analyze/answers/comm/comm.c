@@ -217,7 +217,7 @@ static int add_op(void *user, uint32_t lane, const void *stored)
 
 /* ---- kernels ------------------------------------------------------------------------------------- */
 
-static struct sonde_comm_end end_on(uint32_t device)
+struct sonde_comm_end sonde__comm_end_on(uint32_t device)
 {
     if (device == SONDE_REMOTE_OTHERS)
         return (struct sonde_comm_end){0};
@@ -227,7 +227,7 @@ static struct sonde_comm_end end_on(uint32_t device)
 static int add_access(struct sums *s, const struct sonde_row_remote *row)
 {
     const struct sonde_process *p = &s->m->processes[s->index];
-    const struct sonde_comm_end here = end_on(row->device), there = end_on(row->owner);
+    const struct sonde_comm_end here = sonde__comm_end_on(row->device), there = sonde__comm_end_on(row->owner);
     const bool loads = row->what == SONDE_ACCESS_LOAD || row->what == SONDE_ACCESS_COPY, stores = row->what == SONDE_ACCESS_STORE;
     struct flow f = {
         .pair = {s->index, loads ? there : here, loads ? here : there, loads ? SONDE_COMM_LOAD : (stores ? SONDE_COMM_STORE : SONDE_COMM_ATOMIC)},
@@ -280,7 +280,7 @@ static int add_kernels(struct sums *s, bool whole, struct sonde_comm *out)
 
 static int add_faults(const struct sums *s, const struct sonde_row_migration *row, const struct flow *f)
 {
-    const struct sonde_comm_end at = end_on(row->to);
+    const struct sonde_comm_end at = sonde__comm_end_on(row->to);
     for (size_t i = 0; i < s->out->faults.count; i++) {
         struct sonde_comm_faults *known = &s->out->faults.items[i];
         if (known->process == s->index && sonde_comm_end_equal(known->at, at) && known->kind == f->object_kind && known->node == f->object_node) {
@@ -301,7 +301,7 @@ static int add_migrations(struct sums *s, bool whole)
         const struct sonde_row_migration *row = &rows[k];
         const struct sonde_row_object *object = sonde_object_row(p, row->object);
         struct flow f = {
-            .pair = {.process = s->index, .from = end_on(row->from), .to = end_on(row->to), .kind = SONDE_COMM_MIGRATION},
+            .pair = {.process = s->index, .from = sonde__comm_end_on(row->from), .to = sonde__comm_end_on(row->to), .kind = SONDE_COMM_MIGRATION},
             .leaf = object ? sonde_profile_locate(s->profile, s->index, object->node) : 0,
             .sum = {.operations = row->count, .bytes = row->bytes, .timed = row->count, .ns = row->ns},
         };

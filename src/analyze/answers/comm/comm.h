@@ -172,6 +172,9 @@ void sonde_comm_fini(struct sonde_comm *comm);
 /* Between the files of this folder: fills comm->links from the manifest and the pairs. 0 or SONDE_ENOMEM. */
 int sonde__comm_links(const struct sonde_measurement *m, struct sonde_comm *comm);
 
+/* Where a row of REMOTE or ARRAY says `device` or `owner`; unknown for SONDE_REMOTE_OTHERS. */
+struct sonde_comm_end sonde__comm_end_on(uint32_t device);
+
 /* And comm->arrays and its runs. */
 int sonde__comm_arrays(const struct sonde_measurement *m, const struct sonde_object_model *model, struct sonde_comm *comm);
 

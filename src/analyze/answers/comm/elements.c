@@ -21,20 +21,13 @@ struct reading {
 
 #define SHIFT_MOST 63u
 
-static struct sonde_comm_end end_on(uint32_t device)
-{
-    if (device == SONDE_REMOTE_OTHERS)
-        return (struct sonde_comm_end){0};
-    return (struct sonde_comm_end){.where = device ? SONDE_COMM_DEVICE : SONDE_COMM_HOST, .device = device};
-}
-
 static struct sonde_comm_array array_of(const struct reading *r, const struct sonde_row_array *row, uint32_t kind)
 {
-    static const enum sonde_comm_kind kinds[] = {SONDE_COMM_LOAD, SONDE_COMM_STORE, SONDE_COMM_ATOMIC};
-    const struct sonde_comm_end here = end_on(row->device), there = end_on(row->owner);
+    static const enum sonde_comm_kind kinds[] = {[SONDE_CELL_LOADS] = SONDE_COMM_LOAD, [SONDE_CELL_STORES] = SONDE_COMM_STORE, [SONDE_CELL_ATOMICS] = SONDE_COMM_ATOMIC};
+    const struct sonde_comm_end here = sonde__comm_end_on(row->device), there = sonde__comm_end_on(row->owner);
     const struct sonde_row_object *object = sonde_object_row(&r->m->processes[r->process], row->object);
     struct sonde_comm_array a = {
-        .pair = {r->process, kind == 0 ? there : here, kind == 0 ? here : there, kinds[kind]},
+        .pair = {r->process, kind == SONDE_CELL_LOADS ? there : here, kind == SONDE_CELL_LOADS ? here : there, kinds[kind]},
         .owner = there,
         .object_bytes = row->bytes,
         .cell_bytes = 1ull << row->shift,
@@ -68,7 +61,7 @@ static int find_array(struct reading *r, struct sonde_comm_array *array, uint32_
 static int add_cell(struct reading *r, const struct sonde_row_cell *cell, const struct sonde_row_array *row)
 {
     size_t at;
-    if (cell->kind > 2 || row->shift > SHIFT_MOST || !row->bytes || !cell->count || !cell->bytes ||
+    if (cell->kind >= SONDE_CELL_KINDS || row->shift > SHIFT_MOST || !row->bytes || !cell->count || !cell->bytes ||
         (uint64_t)cell->first + cell->count - 1 > (row->bytes - 1) >> row->shift)
         return 0;
     struct sonde_comm_array array = array_of(r, row, cell->kind);

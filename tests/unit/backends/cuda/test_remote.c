@@ -80,7 +80,7 @@ static void add_to_cell(const struct sonde_plan_remote_range *r, uint64_t at)
 {
     const uint64_t first = r->cells & ~(SONDE_PLAN_CELL_STEP - 1), cell = first + ((at - r->begin) >> r->cells % SONDE_PLAN_CELL_STEP);
     if (r->cells)
-        ((uint64_t *)(void *)bytes_at(now.table->cells))[SONDE_PLAN_CELL_KINDS * cell + 1] += 4;
+        ((uint64_t *)(void *)bytes_at(now.table->cells))[SONDE_CELL_KINDS * cell + 1] += 4;
 }
 
 static void run(void *const *more)
