@@ -10,7 +10,9 @@ import torch_nccl  # noqa: E402
 
 SIZES = {"4 KiB": (4 << 10, 4000), "1 MiB": (1 << 20, 2000), "64 MiB": (64 << 20, 200)}  # bytes, how many
 BLOCKS = 5
-VARIANTS = {"sonde --cpu 0, without NCCL's plugin": (("--cpu", "0"), {"NCCL_PROFILER_PLUGIN": "none"}), "sonde --cpu 0": (("--cpu", "0"), {}), "sonde": ((), {})}
+VARIANTS = {"sonde --cpu 0, without NCCL's plugin": (("--cpu", "0"), {"NCCL_PROFILER_PLUGIN": "none"}), "sonde --cpu 0": (("--cpu", "0"), {}), "sonde": ((), {}),
+            "--comm-engine=sanitizer": (("--cpu", "0", "--comm", "--comm-engine=sanitizer", "--comm-sample", "1/1"), {}),
+            "--comm-engine=sanitizer, one launch of 20": (("--cpu", "0", "--comm", "--comm-engine=sanitizer"), {})}
 
 
 def rank():

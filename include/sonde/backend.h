@@ -444,6 +444,8 @@ struct sonde_remote_access {
     uint32_t number;            /* in the kernel's code, from 0 */
     uint8_t what;               /* enum sonde_access */
     uint8_t bytes;              /* that a thread accesses at once */
+    uint8_t engine;             /* enum sonde_engine; of SANITIZER the number is of an instruction */
+    uint8_t group;              /* of sonde_remote_group: of launches of which these are */
     uint32_t device, owner;     /* that executes it; in whose memory it is, 0: the host's, SONDE_REMOTE_OTHERS */
 };
 uint32_t sonde_remote_add(const struct sonde_remote_access *access);
@@ -464,8 +466,11 @@ uint32_t sonde_remote_array_add(const struct sonde_remote_array *array);
 /* `bytes` in each of the cells. False: no room. */
 bool sonde_remote_run_add(uint32_t array, enum sonde_cell_accesses kind, uint32_t first, uint32_t count, uint64_t bytes);
 void sonde_remote_array_read(uint32_t array);
+/* Which group of its operation's launches one is in that is looked at: each is in the next, so that groups differ by chance alone. 0: all are, and always where all
+ * launches are looked at (SONDE_REMOTE_GROUPS). */
+uint32_t sonde_remote_group(uint32_t operation);
 /* Once for each operation that is, or may be, one with such accesses: looked at (NONE), or why not. */
-void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine);
+void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine, uint32_t group);
 
 /* The driver moved managed memory by itself, or a processor met memory that was not there (page faults): added up. Within collect(). */
 struct sonde_migration {

@@ -194,6 +194,9 @@ enum sonde_cell_accesses {
     SONDE_CELL_KINDS,
 };
 
+/* Groups into which launches are put of which only a sample is looked at. */
+#define SONDE_REMOTE_GROUPS 8u
+
 /* The owner of memory of another process, on whichever device. */
 #define SONDE_REMOTE_OTHERS 0xfffffffeu
 
@@ -226,7 +229,7 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(COMPARE, "the device refused the comparison")                        \
     X(FAILED, "it or its comparison failed")                               \
     X(CODE, "the code of its module was not seen")                         \
-    X(PTX, "its module holds no PTX of it that the device can run (--values-engine=sanitizer looks at machine code)") \
+    X(PTX, "its module holds no PTX of it that the device can run (--values-engine and --comm-engine=sanitizer look at machine code)") \
     X(PLAIN, "its code has accesses or calls that cannot be followed")     \
     X(VARIABLE, "it names variables of its module that its copy cannot be given") \
     X(COMPILE, "the driver refused its instrumented copy")                 \

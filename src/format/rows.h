@@ -86,7 +86,8 @@
     X(INSTRUCTION, struct sonde_row_instruction, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)                 \
     X(ARRAY, struct sonde_row_array, 0)                                                                    \
     X(CELL, struct sonde_row_cell, SONDE_ROWS_NO_ID)                                                       \
-    X(BASE, struct sonde_row_base, SONDE_ROWS_NO_ID | SONDE_ROWS_FIRST)
+    X(BASE, struct sonde_row_base, SONDE_ROWS_NO_ID | SONDE_ROWS_FIRST)                                    \
+    X(PLACE, struct sonde_row_place, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -489,8 +490,9 @@ struct sonde_row_remote {
     uint32_t node, object;  /* its OP leaf; what stands for the objects of one site, 0 not known */
     uint32_t file, line;    /* of the kernel's source: a string; 0 unknown */
     uint32_t number;        /* in the kernel's code, from 0 */
-    uint8_t what, bytes;    /* enum sonde_access; that a thread accesses at once */
-    uint8_t missed, engine; /* enum sonde_value_missed, enum sonde_engine, of operations; else 0 */
+    uint8_t what, bytes;    /* enum sonde_access; that a thread accesses at once. Of operations the group of those that were looked at */
+    uint8_t missed, engine; /* enum sonde_value_missed, enum sonde_engine, of operations; of an access the group, and SONDE_ENGINE_SANITIZER where it is an instruction of
+                             * machine code, whose line is in struct sonde_row_place, else 0 */
     uint32_t device, owner; /* that executes it, 0: the row is of operations; in whose memory it is, 0: the host's, SONDE_REMOTE_OTHERS */
     uint64_t count;         /* threads that executed it; operations */
 };
@@ -498,6 +500,12 @@ struct sonde_row_remote {
     X(row, node, ZERO) X(row, object, ZERO) X(row, file, ZERO) X(row, line, ZERO) X(row, number, DELTA)               \
     X(row, what, ZERO) X(row, bytes, ZERO) X(row, missed, ZERO) X(row, engine, ZERO) X(row, device, ZERO)             \
     X(row, owner, ZERO) X(row, count, ZERO)
+/* Where in the source a row of REMOTE is that is an instruction of machine code. */
+struct sonde_row_place {
+    uint32_t remote;
+    uint32_t file, line, reserved; /* a string */
+};
+#define SONDE_COLUMNS_PLACE(X, row) X(row, remote, DELTA) X(row, file, ZERO) X(row, line, ZERO) X(row, reserved, ZERO)
 /* The counters of the header as they were at a time, of SONDE_RECORDED_LAST; at_ns 0: nothing. The first time that there is is where the recording
  * begins: nothing that ended later is missing. */
 struct sonde_row_base {
@@ -782,6 +790,7 @@ static_assert(sizeof(struct sonde_row_bits) == 56, "format");
 static_assert(sizeof(struct sonde_row_type) == 8, "format");
 static_assert(sizeof(struct sonde_row_guess) == 120, "format");
 static_assert(sizeof(struct sonde_row_remote) == 40, "format");
+static_assert(sizeof(struct sonde_row_place) == 16, "format");
 static_assert(sizeof(struct sonde_row_array) == 24, "format");
 static_assert(sizeof(struct sonde_row_cell) == 24, "format");
 static_assert(sizeof(struct sonde_row_counter) == 48, "format");

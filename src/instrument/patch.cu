@@ -649,6 +649,51 @@ __device__ void access(const sonde_patch_launch *l, uint64_t pc, uint64_t addres
         vote(ready, active, element);
 }
 
+/* ---- accesses to other memory --------------------------------------------------------------------------- */
+
+__device__ void count_one(sonde_patch_counts *t, uint64_t code, uint64_t who, uint32_t accesses)
+{
+    __builtin_assume(__isGlobal(t));
+    const uint64_t tag = mixed(mixed(who) + code) | 1;
+    sonde_patch_count *part = t->slots + multiprocessor_here() % SONDE_PATCH_PARTS * SONDE_PATCH_COUNTS;
+#pragma unroll 1
+    for (uint32_t k = 0; k < SONDE_PATCH_PROBES; k++) {
+        sonde_patch_count *s = &part[((tag >> 1) + k) % SONDE_PATCH_COUNTS];
+        __builtin_assume(__isGlobal(s));
+        const word found = claim(&s->tag, tag);
+        if (!found) { /* as in slot_of */
+            s->who = who;
+            s->code = code;
+        }
+        if (!found || found == tag) {
+            atomicAdd(reinterpret_cast<word *>(&s->accesses), static_cast<word>(accesses));
+            return;
+        }
+    }
+    atomicAdd(reinterpret_cast<word *>(&t->lost), 1ull);
+}
+
+/* The whole warp: each thread with its address, which most often is the device's own. `once`: the instruction is executed once for all threads. */
+__device__ void count_remote(const sonde_patch_launch *l, uint64_t code, uint64_t address, uint32_t accesses, bool once)
+{
+    const unsigned active = __activemask(), lane = lane_here();
+#pragma unroll 1
+    for (unsigned left = __ballot_sync(active, address - l->home >= l->home_bytes); left;) {
+        const int speaker = __ffs(left) - 1;
+        const span s = span_of(l, __shfl_sync(active, static_cast<word>(address), speaker));
+        const unsigned mine = __ballot_sync(active, address >= s.first && address < s.end);
+        if (s.object && lane == static_cast<unsigned>(speaker))
+            count_one(reinterpret_cast<sonde_patch_counts *>(l->table), code, static_cast<uint64_t>(l->operation) << 32 | l->group << SONDE_PATCH_GROUP | s.object,
+                      accesses * (once ? 1u : static_cast<uint32_t>(__popc(mine))));
+        left &= ~(mine | 1u << speaker);
+    }
+}
+
+__device__ uint64_t code_of(uint64_t pc, uint32_t what, uint32_t bytes)
+{
+    return pc | static_cast<uint64_t>(what) << SONDE_PATCH_STORE | static_cast<uint64_t>(bytes) << SONDE_PATCH_BYTES;
+}
+
 /* Null: nothing, or what is not Sonde's, which is not touched. */
 __device__ const sonde_patch_launch *given(void *user)
 {
@@ -677,5 +722,54 @@ extern "C" __device__ __noinline__ SanitizerPatchResult SondeAsync(void *user, u
     const sonde_patch_launch *l = given(user);
     if (l && bytes && span_of(l, reinterpret_cast<uint64_t>(source)).object)
         access(l, pc, reinterpret_cast<uint64_t>(source), bytes, source, false);
+    return SANITIZER_PATCH_SUCCESS;
+}
+
+/* An atomic has no data. */
+extern "C" __device__ __noinline__ SanitizerPatchResult SondeRemote(void *user, uint64_t pc, void *address, uint32_t bytes, uint32_t flags, const void *data)
+{
+    const sonde_patch_launch *l = given(user);
+    const bool writes = flags & SANITIZER_MEMORY_DEVICE_FLAG_WRITE, atomic = writes && (flags & SANITIZER_MEMORY_DEVICE_FLAG_READ || !data);
+    if (l && !(flags & SANITIZER_MEMORY_DEVICE_FLAG_PREFETCH))
+        count_remote(l, code_of(pc, atomic ? SONDE_PATCH_ATOMICS : (writes ? SONDE_PATCH_STORES : SONDE_PATCH_LOADS), bytes), reinterpret_cast<uint64_t>(address), 1, false);
+    return SANITIZER_PATCH_SUCCESS;
+}
+
+extern "C" __device__ __noinline__ SanitizerPatchResult SondeRemoteAsync(void *user, uint64_t pc, void *source, uint32_t target, uint32_t bytes)
+{
+    (void)target;
+    const sonde_patch_launch *l = given(user);
+    const uint64_t address = reinterpret_cast<uint64_t>(source);
+    if (l && bytes && address - l->home >= l->home_bytes && span_of(l, address).object)
+        count_remote(l, code_of(pc, SONDE_PATCH_COPIES, bytes), address, 1, false);
+    return SANITIZER_PATCH_SUCCESS;
+}
+
+/* In pieces of 16 bytes; the threads of a warp have one such copy, which need not end in the object in which it begins. */
+extern "C" __device__ __noinline__ SanitizerPatchResult SondeBulkLoad(void *user, uint64_t pc, uint64_t source, uint32_t target, uint32_t barrier, uint32_t data,
+                                                                      uint32_t multicast)
+{
+    (void)target, (void)barrier, (void)multicast;
+    const sonde_patch_launch *l = given(user);
+    if (l && data & 0xffff)
+        count_remote(l, code_of(pc, SONDE_PATCH_COPIES, 16), source, data & 0xffff, true);
+    return SANITIZER_PATCH_SUCCESS;
+}
+
+extern "C" __device__ __noinline__ SanitizerPatchResult SondeBulkStore(void *user, uint64_t pc, uint64_t target, uint32_t source, uint32_t pieces)
+{
+    (void)source;
+    const sonde_patch_launch *l = given(user);
+    if (l && pieces)
+        count_remote(l, code_of(pc, SONDE_PATCH_STORES, 16), target, pieces, true);
+    return SANITIZER_PATCH_SUCCESS;
+}
+
+extern "C" __device__ __noinline__ SanitizerPatchResult SondeBulkAtomic(void *user, uint64_t pc, uint64_t target, uint32_t source, uint32_t pieces)
+{
+    (void)source;
+    const sonde_patch_launch *l = given(user);
+    if (l && pieces)
+        count_remote(l, code_of(pc, SONDE_PATCH_ATOMICS, 16), target, pieces, true);
     return SANITIZER_PATCH_SUCCESS;
 }

@@ -31,12 +31,27 @@
 #define SONDE_PATCH_HIDDEN 0x5bd1e995c2b2ae3dull
 #define SONDE_PATCH_ACCESS "SondeAccess" /* the functions: of loads and stores, */
 #define SONDE_PATCH_ASYNC  "SondeAsync"  /* and of copies to shared memory that go on beside the thread (LDGSTS) */
+#define SONDE_PATCH_REMOTE       "SondeRemote" /* the same where only accesses to other memory count, */
+#define SONDE_PATCH_REMOTE_ASYNC "SondeRemoteAsync"
+#define SONDE_PATCH_BULK_LOAD    "SondeBulkLoad" /* and copies in bulk from global memory, to it, and those that add to it */
+#define SONDE_PATCH_BULK_STORE   "SondeBulkStore"
+#define SONDE_PATCH_BULK_ATOMIC  "SondeBulkAtomic"
+#define SONDE_PATCH_COUNTS 4096u        /* slots of each part that count accesses to other memory, a power of two */
 #define SONDE_PATCH_MARK   0x50deu        /* what they are given has it above the address, */
 #define SONDE_PATCH_MARKED 48             /* from this bit on: a graph may give them anything */
 
 enum { /* bits of sonde_patch_slot.code above the program counter */
        SONDE_PATCH_STORE = 52,
        SONDE_PATCH_BYTES = 56, /* of an element */
+};
+
+enum { /* sonde_patch_count.code has there instead of SONDE_PATCH_STORE, and the bytes of an access, not of an element */
+       SONDE_PATCH_LOADS,
+       SONDE_PATCH_STORES,
+       SONDE_PATCH_ATOMICS,
+       SONDE_PATCH_COPIES,
+       SONDE_PATCH_WHAT = 7, /* all of it */
+       SONDE_PATCH_GROUP = 24, /* sonde_patch_count.who has sonde_patch_launch.group from this bit of the object's number on */
 };
 
 enum { /* what an element may be as guessed; the lines in this order in sonde_patch_guess.line */
@@ -105,9 +120,21 @@ struct sonde_patch_table {
     uint64_t unguessed; /* slots for which there was no guess */
 };
 
+/* How often threads accessed other memory by an instruction. */
+struct sonde_patch_count {
+    uint64_t tag, code, who; /* as in struct sonde_patch_slot */
+    uint64_t accesses;
+};
+struct sonde_patch_counts {
+    struct sonde_patch_count slots[SONDE_PATCH_PARTS * SONDE_PATCH_COUNTS];
+    uint64_t lost; /* accesses of a warp for which there was no slot */
+};
+
 struct sonde_patch_launch { /* what the patches are given: of an operation */
     uint64_t table, ranges; /* their addresses on the device */
     uint32_t range_count, operation;
+    uint32_t group, unused;
+    uint64_t home, home_bytes; /* where only accesses to other memory count: a stretch without any, in which most of the device's own memory is */
 };
 
 /* Where the guess with this tag is, at the k-th place that is tried. */

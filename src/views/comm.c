@@ -4,6 +4,7 @@
  */
 #include "analyze/answers/comm/comm.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "analyze/answers/summary/caveats.h"
@@ -31,6 +32,9 @@ static const struct sonde_view_column pair_columns[] = {
     {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved or accessed, each counted once"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 3, "bytes as % of those of all rows"},
     {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much"},
+    {"estimated_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "with what launches have that --comm-sample did not choose, by those that it did; null: launches were left out for other reasons, too"},
+    {"low_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "least of that, with a confidence of 95 %; null: not known, of some kernel one launch was looked at"},
+    {"high_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "most of that"},
     {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "operations with valid times"},
     {"total_ns", "time", SONDE_CELL_TIME, 0, 2, "sum of their durations on the device"},
     {"bytes_per_s", NULL, SONDE_CELL_NUMBER, 0, 0, "bytes per second of that time; null: an operation has no times", .unit = "bytes/s"},
@@ -54,6 +58,9 @@ static const struct sonde_view_column line_columns[] = {
     {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
     {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much"},
+    {"estimated_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "with what launches have that --comm-sample did not choose, by those that it did; null: launches were left out for other reasons, too"},
+    {"low_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "least of that, with a confidence of 95 %; null: not known, of some kernel one launch was looked at"},
+    {"high_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "most of that"},
     {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "operations with valid times"},
     {"total_ns", "time", SONDE_CELL_TIME, 0, 3, "sum of their durations on the device"},
     {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process"},
@@ -74,6 +81,9 @@ static const struct sonde_view_column object_columns[] = {
     {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
     {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much"},
+    {"estimated_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "with what launches have that --comm-sample did not choose, by those that it did; null: launches were left out for other reasons, too"},
+    {"low_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "least of that, with a confidence of 95 %; null: not known, of some kernel one launch was looked at"},
+    {"high_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "most of that"},
     {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "operations with valid times"},
     {"total_ns", "time", SONDE_CELL_TIME, 0, 3, "sum of their durations on the device"},
     {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process"},
@@ -116,7 +126,7 @@ static const struct sonde_view_columns faults = SONDE_VIEW_COLUMNS("faults", fau
 
 static const struct sonde_view_column coverage_columns[] = {
     {"kernel", "Looked at", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "kernel"},
-    {"engine", NULL, SONDE_CELL_TEXT, 0, 0, "how accesses were counted: ptx; none: they were not"},
+    {"engine", NULL, SONDE_CELL_TEXT, 0, 0, "how accesses were counted: ptx; sanitizer (machine code); none: they were not"},
     {"launches", "launches", SONDE_CELL_COUNT, 0, 0, "number of launches"},
     {"looked_at", "looked at", SONDE_CELL_COUNT, 0, 0, "launches of which all accesses to other memory were counted, or which can have none"},
     {"reason", "why not all", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "why the others were not"},
@@ -217,6 +227,15 @@ static bool all_exact(const struct sonde_comm *c, const struct sonde_comm_pair *
     return true;
 }
 
+static void estimate_cells(struct sonde_view_table *t, const struct sonde_comm_sum *s)
+{
+    double bytes, low = 0, high = 0;
+    const bool known = sonde_comm_estimated(s, &bytes), bounded = sonde_comm_interval(s, &low, &high);
+    sonde_cell_int(t, known, known ? (uint64_t)(bytes + .5) : 0);
+    sonde_cell_int(t, bounded, (uint64_t)low);
+    sonde_cell_int(t, bounded, (uint64_t)ceil(high));
+}
+
 static void pair_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm *c, const struct sonde_comm_way *way,
                      bool exact, bool several)
 {
@@ -232,6 +251,7 @@ static void pair_row(struct sonde_view_table *t, const struct sonde_query *q, co
     sonde_cell_int(t, true, s->bytes);
     sonde_cell_share(t, (double)s->bytes, (double)c->all.bytes);
     sonde_cell_boolean(t, exact);
+    estimate_cells(t, s);
     sonde_cell_int(t, true, s->timed);
     sonde_cell_int(t, s->timed > 0 || !s->operations, s->ns);
     sonde_cell_real(t, has_rate(s), rate * 1e9);
@@ -247,6 +267,7 @@ static void sum_cells(struct sonde_view_table *t, const struct sonde_query *q, c
     sonde_cell_int(t, true, s->bytes);
     sonde_cell_share(t, (double)s->bytes, (double)c->all.bytes);
     sonde_cell_boolean(t, exact);
+    estimate_cells(t, s);
     sonde_cell_int(t, true, s->timed);
     sonde_cell_int(t, s->timed > 0, s->ns);
     sonde_cell_text(t, q->m->processes[p->process].name);
@@ -357,7 +378,7 @@ static void coverage_row(struct sonde_view_table *t, const struct sonde_comm_cov
         why = c->missed[k] > (why ? c->missed[why] : 0) ? k : why;
     }
     sonde_cell_text(t, c->name);
-    sonde_cell_text(t, c->engines >> SONDE_ENGINE_PTX & 1 ? "ptx" : "none");
+    sonde_cell_text(t, c->engines >> SONDE_ENGINE_SANITIZER & 1 ? "sanitizer" : (c->engines >> SONDE_ENGINE_PTX & 1 ? "ptx" : "none"));
     sonde_cell_int(t, true, launches);
     sonde_cell_int(t, true, c->looked_at);
     sonde_cell_text(t, why ? sonde_value_missed_text(why) : NULL);
@@ -481,10 +502,25 @@ static bool several_have_devices(const struct sonde_comm *c)
     return false;
 }
 
-static void say_kernels(const struct sonde_comm *c, bool part, struct sonde_view_data *out)
+/* Of kernels of which not all launches were looked at. */
+static void say_sample(const struct sonde_comm_sum *kernels, struct sonde_view_data *out)
+{
+    char all[SONDE_NUMBER_MAX], least[SONDE_NUMBER_MAX], most[SONDE_NUMBER_MAX];
+    double bytes, low, high;
+    if (!sonde_comm_estimated(kernels, &bytes))
+        sonde_view_say(out, false, "Not all launches were looked at (above): of those that were not, accesses are missing here.");
+    else if (!sonde_comm_interval(kernels, &low, &high))
+        sonde_view_say(out, false, "Of the launches a sample was looked at (above): with those that were not, kernels accessed about %s of other memory.",
+                       sonde_number_bytes(all, bytes));
+    else
+        sonde_view_say(out, false, "Of the launches a sample was looked at (above): with those that were not, kernels accessed about %s of other memory, %s to %s with a confidence of 95 %%.",
+                       sonde_number_bytes(all, bytes), sonde_number_bytes(least, low), sonde_number_bytes(most, high));
+}
+
+static void say_kernels(const struct sonde_comm *c, const struct sonde_comm_sum *kernels, bool part, struct sonde_view_data *out)
 {
     if (c->partial && !part)
-        sonde_view_say(out, false, "Not all launches were looked at (above): of those that were not, accesses are missing here.");
+        say_sample(kernels, out);
     if (c->unmoved)
         sonde_view_say(out, false, "What the driver moved of CUDA's managed memory is not known: record --comm tells it.");
     if (c->moved && part)
@@ -500,8 +536,7 @@ static void say_all(const struct sonde_comm *c, bool part, struct sonde_view_dat
     for (size_t i = 0; i < c->pairs.count; i++) {
         const struct sonde_comm_way *way = &c->pairs.items[i];
         if (sonde_comm_is_of_kernel(way->pair.kind)) {
-            kernels.operations += way->sum.operations;
-            kernels.bytes += way->sum.bytes;
+            sonde_comm_add(&kernels, &way->sum);
         } else if (way->pair.kind == SONDE_COMM_COLLECTIVE) {
             nccl.operations += way->sum.operations;
             nccl.bytes += way->sum.bytes;
@@ -525,7 +560,7 @@ static void say_all(const struct sonde_comm *c, bool part, struct sonde_view_dat
                        sonde_number_bytes(bytes, (double)c->unknown.bytes));
     if (several_have_devices(c))
         sonde_view_say(out, false, "Devices of different processes may be the same one: what would tell is not recorded.");
-    say_kernels(c, part, out);
+    say_kernels(c, &kernels, part, out);
     if (c->untraced)
         sonde_view_say(out, false, "recorded with --profile: data objects are unknown, and so are ends of copies that differ within a call path.");
 }
@@ -617,7 +652,7 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         sonde_view_say(out, false, "no copy and no migration %s", part ? "began in this time" : "was recorded");
         if (c->coverage.count)
             sonde_view_show(out, looked_at, true);
-        say_kernels(c, part, out);
+        say_kernels(c, &(struct sonde_comm_sum){.more.unknown = c->blind}, part, out);
         return 0;
     }
     const int rc = by ? 0 : show_matrix(q, c, out);

@@ -100,13 +100,14 @@ REMOTE_LINES = {
 }
 
 
-def check_remote(m):
+def check_remote(m, expected=None):
+    expected = expected or REMOTE_LINES
     names = {marked_line(source("remote"), name): name for name in {key[0] for key in REMOTE_LINES}}
     found = m.view("comm")
     lines = accesses(found["lines"], lambda row: (names.get(row["line"], row["line"]), row["from"], row["to"], row["kind"]))
-    yield equal("accesses of kernels to other memory, by line", lines, REMOTE_LINES)
+    yield equal("accesses of kernels to other memory, by line", lines, expected)
     ways = {}
-    for (_, *way), (operations, size) in REMOTE_LINES.items():
+    for (_, *way), (operations, size) in expected.items():
         before = ways.get(tuple(way), (0, 0))
         ways[tuple(way)] = before[0] + operations, before[1] + size
     yield equal("the same by pair", accesses(found["pairs"], lambda row: (row["from"], row["to"], row["kind"])), ways)
@@ -117,6 +118,41 @@ def check_remote(m):
     yield equal("launches that were not looked at", missed, [])
     yield equal("kernels", {row["kernel"] for row in found["coverage"]},
                 {"once", "mixed", "widths", "widths_read", "atomics", "from_host", "in_structure", "by_variable", "only_here", "stencil"})
+
+
+MACHINE = ["--comm", "--comm-engine=sanitizer", "--comm-sample", "1/1"]
+
+
+def by_machine(check):
+    """The same of machine code."""
+    def checked(m):
+        yield from check(m)
+        yield equal("how kernels were looked at", {row["engine"] for row in m.view("comm")["coverage"]}, {"sanitizer"})
+    return checked
+
+
+def check_remote_machine(m):
+    """The compiler adds up what threads of a warp add to one address: so many go there."""
+    yield from check_remote(m, {**REMOTE_LINES, ("reduction", 0, 1, "atomic"): (256 // 32, 1024 // 32)})
+
+
+BULK = 3 * 24 * 512 * 4  # of bulk.cu: bytes of a kernel's launches, which count in pieces of 16
+
+
+def check_bulk(m):
+    lines = accesses(m.view("comm")["lines"], lambda row: (row["line"], row["from"], row["to"], row["kind"]))
+    yield equal("copies in bulk", lines, {(marked_line(source("bulk"), "bulk_store"), 0, 1, "store"): (BULK // 16, BULK), (marked_line(source("bulk"), "bulk_add"), 0, 1, "atomic"): (BULK // 16, BULK),
+                                          (marked_line(source("bulk"), "bulk_load"), 1, 0, "load"): (2 * BULK // 16, 2 * BULK)})
+
+
+def check_sampled(m):
+    """One of three launches, of which every other goes each way: the estimates are of 4 and of 3 of 7, and 512 bytes of each launch, of which there are 20."""
+    found = m.view("comm")
+    for name in ("above", "below"):
+        rows = [row for row in found["lines"] if row["line"] == marked_line(source("remote"), name)]
+        yield equal(f"{name}: estimates of both ways", sorted(row["estimated_bytes"] for row in rows), [round(3 * 512 * 20 / 7), round(4 * 512 * 20 / 7)])
+        yield f"{name}: the truth is in both intervals", all(row["low_bytes"] < 5120 < row["high_bytes"] < 10240 for row in rows), str(rows)
+        yield "of fewer that were looked at", all(row["bytes"] < 5120 and not row["exact"] for row in rows), str([row["bytes"] for row in rows])
 
 
 def check_ipc(m):
@@ -195,10 +231,15 @@ CASES = [
     Case("migrations", ["{bin}/migrations"], {"add": 3}, {}, checks=[check_migrations], options=["--comm"], gpus=2),
     Case("between", ["{bin}/between"], checks=[check_between], gpus=2),
     Case("remote", ["{bin}/remote"], checks=[check_remote], options=["--comm"], gpus=2),
+    Case("remote-machine", ["{bin}/remote"], checks=[by_machine(check_remote_machine)], options=MACHINE, gpus=2),
+    Case("remote-sampled", ["{bin}/remote"], checks=[check_sampled], options=["--comm", "--comm-sample", "1/3"], gpus=2),
+    Case("bulk", ["{bin}/bulk"], checks=[by_machine(check_bulk)], options=MACHINE, gpus=2),
     Case("remote-elements", ["{bin}/remote"], checks=[check_elements_add_up], options=["--comm", "--comm-elements"], gpus=2),
     Case("elements", ["{bin}/elements"], checks=[check_elements], options=["--comm", "--comm-elements"], gpus=2),
     Case("ring", ["{bin}/ring"], checks=[check_ring(False)], options=["--comm"], gpus=2),
     Case("ring-right", ["{bin}/ring", "right"], checks=[check_ring(True)], options=["--comm"], gpus=2),
     Case("ipc", ["{bin}/ipc"], checks=[check_ipc], options=["--comm"], gpus=2),
+    Case("ipc-machine", ["{bin}/ipc"], checks=[by_machine(check_ipc)], options=MACHINE, gpus=2),
+    Case("ring-machine", ["{bin}/ring"], checks=[by_machine(check_ring(False))], options=MACHINE, gpus=2),
     Case("remote-some", ["{bin}/remote"], checks=[check_remote_of], options=["--comm=kernels", "--kernel", "once", "--comm-sample", "1"], gpus=2),
 ]

@@ -38,6 +38,43 @@ def nsys_command(nsys, folder, command):
             "-o", os.path.join(folder, "nsys"), *command]
 
 
+def nvshmem(runner):
+    """What two processing elements put into each other's symmetric memory, get from it and add to it, in NVSHMEM's own code."""
+    import comm_cases
+    wheel = subprocess.run([sys.executable, "-c", "import nvidia.nvshmem as n; print(list(n.__path__)[0])"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    nvcc, place = harness.find_nvcc(), wheel.stdout.strip()
+    if not nvcc or not os.path.isdir(os.path.join(place, "include")):
+        raise Skipped("there is no NVSHMEM on this machine (pip install nvidia-nvshmem-cu13)")
+    if runner.gpu.count < 2:
+        raise Skipped("needs two GPUs")
+    folder, text = runner.folder("nvshmem"), os.path.join(harness.HERE, "nvshmem_put.cu")
+    program, (major, minor) = os.path.join(folder, "put"), runner.gpu.capability
+    built = subprocess.run([nvcc, "-std=c++17", f"-arch=sm_{major}{minor}", "-rdc=true", "-lineinfo", "-I", os.path.join(place, "include"), "-o", program, text, "-L", os.path.join(place, "lib"),
+                            "-l:libnvshmem_host.so.3", "-lnvshmem_device", "-lcuda", "-Xlinker", "-rpath," + os.path.join(place, "lib")], stderr=subprocess.PIPE, text=True, check=False)
+    if built.returncode:
+        raise Skipped("it cannot be compiled: " + built.stderr[-200:])
+    env = {"NVSHMEM_REMOTE_TRANSPORT": "none"}
+    plain = harness.run([program], harness.environment(**env), folder, 60)
+    m = runner.record([program], env, folder, 100, comm_cases.MACHINE)
+    yield "the program computes the same", plain.status == m.outcome.status == 0 and plain.out == m.outcome.out, tail(m.outcome.err)
+    yield "nothing lost", not m.losses(), str(m.losses())
+    elements, times, found = 4096, 5, {}
+    for row in m.view("comm")["lines"]:
+        if row["kind"] in ("load", "store", "atomic") and row["kernel"].split("(")[0] in ("put_each", "get_each", "put_block", "add_each"):
+            ends = tuple((row[end] or "?").rsplit(" ", 1)[-1] for end in ("from", "to"))
+            key = row["kernel"].split("(")[0], row["line"], ends, row["kind"]
+            before = found.get(key, (0, 0))
+            found[key] = before[0] + row["operations"], before[1] + row["bytes"]
+    line = {name: harness.marked_line(text, name) for name in ("put_each", "get_each", "put_block", "add_each")}
+    known = {}
+    for here, there in (("0", "1"), ("1", "0")):
+        known["put_each", line["put_each"], (here, there), "store"] = elements * times, 4 * elements * times
+        known["get_each", line["get_each"], (there, here), "load"] = elements * times, 4 * elements * times
+        known["put_block", line["put_block"], (here, there), "store"] = elements // 4 * times, 4 * elements * times
+        known["add_each", line["add_each"], (here, there), "atomic"] = 64 * times, 4 * 64 * times
+    yield "what goes to the other element, by line", found == known, f"found {found}, expected {known}"
+
+
 def beside_nsys(runner):
     """Whichever of the two comes first, the program must run, and who was not recorded is said."""
     nsys = harness.find_nsys()
@@ -288,6 +325,6 @@ def attach(runner):
             child.kill()
 
 
-CASES = [ToolCase("attach", attach), ToolCase("beside-nsys", beside_nsys), ToolCase("kills", kills), ToolCase("older-cupti", older_cupti), ToolCase("codes-engines", engines),
+CASES = [ToolCase("attach", attach), ToolCase("nvshmem", nvshmem), ToolCase("beside-nsys", beside_nsys), ToolCase("kills", kills), ToolCase("older-cupti", older_cupti), ToolCase("codes-engines", engines),
          ToolCase("codes-endless", endless),
          *(ToolCase("kills-" + mode, kills_while(mode)) for mode in ("slow", "fast", "queued", "idle", "long"))]

@@ -210,6 +210,22 @@ def check_nccl_bytes(m):
         yield f"NVLink of device {link['link']}: counted {link['bytes_counted']}, attributed {link['bytes_attributed']}", 1 <= ratio < 1.001, f"{ratio:.5f}"
 
 
+def check_nccl_machine(m):
+    """What NCCL's kernels themselves store in the other rank's memory and load from it, which is what the links carry; and what the algorithm says beside it."""
+    comm = m.view("comm")
+    engines = {row["kernel"].split("(")[0]: (row["engine"], row["launches"], row["looked_at"]) for row in comm["coverage"] if "nccl" in row["kernel"].lower()}
+    yield "its kernels were looked at", engines and all(e == "sanitizer" and n == k for e, n, k in engines.values()), str(engines)
+    yield equal("collectives count once", [p for p in comm["pairs"] if p["kind"] == "collective"], [])
+    moved = collections.Counter()
+    for p in comm["pairs"]:
+        if p["kind"] in ("load", "store", "atomic"):
+            moved[p["from"], p["to"], p["kind"]] += p["bytes"]
+    print("   ", dict(moved), flush=True)
+    for link in comm["links"]:
+        ratio = link["bytes_counted"] / max(1, link["bytes_attributed"])
+        yield f"NVLink of device {link['link']}: counted {link['bytes_counted']}, attributed {link['bytes_attributed']}", 0.99 < ratio < 1.05, f"{ratio:.5f}"
+
+
 def check_nccl_graph(m):
     """What is captured happens when it is replayed: kernels, in the range of the capture, and no collective."""
     yield equal("kernels of two ranks", nccl_kernels(m), {"AllReduce": 2 + 2 * 7})
@@ -378,6 +394,8 @@ CASES = [
     TorchCase("torchrun", script="torch_nccl.py", checks=[check_nccl], gpus=2,
               launcher=["torchrun", "--standalone", "--nproc-per-node=2", "--no-python"]),
     TorchCase("torch-nccl-bytes", script="torch_nccl.py", checks=[check_nccl_bytes], gpus=2, env={"SONDE_TEST_NCCL": "bytes"}, options=["--comm"]),
+    TorchCase("torch-nccl-machine", script="torch_nccl.py", checks=[check_nccl_machine], gpus=2, env={"SONDE_TEST_NCCL": "bytes"},
+              options=["--comm", "--comm-engine=sanitizer", "--comm-sample", "1/1"]),
     TorchCase("torch-nccl-graph", script="torch_nccl.py", checks=[check_nccl_graph], gpus=2, env={"SONDE_TEST_NCCL": "graph"}),
     TorchCase("torch-nccl-late", script="torch_nccl.py", checks=[check_nccl_late], gpus=2, env={"SONDE_TEST_NCCL": "late"}),
     TorchCase("torch-nccl-hosts", script="torch_nccl.py", checks=[check_nccl_hosts], gpus=2, hosts=True, env={"SONDE_TEST_NCCL": "late", "SONDE_TEST_HOSTS": "1"}),

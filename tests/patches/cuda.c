@@ -49,6 +49,17 @@ PUBLIC CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes)
     AROUND(cuMemAlloc_v2, NULL, at, bytes);
 }
 
+static CUresult do_cuMemHostAlloc(const void *params)
+{
+    const cuMemHostAlloc_params *p = params;
+    *p->pp = aligned_alloc(256, (p->bytesize + 255) / 256 * 256);
+    return CUDA_SUCCESS;
+}
+PUBLIC CUresult cuMemHostAlloc(void **at, size_t bytes, unsigned flags)
+{
+    AROUND(cuMemHostAlloc, NULL, at, bytes, flags);
+}
+
 static CUresult do_cuMemFree_v2(const void *params)
 {
     free((void *)(uintptr_t)((const cuMemFree_v2_params *)params)->dptr);

@@ -25,10 +25,12 @@ void access_one(unsigned lane)
 {
     const struct made_access *a = here.access;
     void *address = reinterpret_cast<void *>(a->address[lane]);
-    if (a->async)
-        SondeAsync(here.data, a->pc, address, 0, a->bytes);
+    if (a->bulk)
+        a->bulk(here.data, a->pc, a->address[lane], 0, a->pieces);
+    else if (a->async)
+        (made_remote ? SondeRemoteAsync : SondeAsync)(here.data, a->pc, address, 0, a->bytes);
     else
-        SondeAccess(here.data, a->pc, address, a->bytes, a->flags, a->flags == SANITIZER_MEMORY_DEVICE_FLAG_WRITE ? &a->value[lane] : nullptr);
+        (made_remote ? SondeRemote : SondeAccess)(here.data, a->pc, address, a->bytes, a->flags, a->flags == SANITIZER_MEMORY_DEVICE_FLAG_WRITE ? &a->value[lane] : nullptr);
 }
 
 void *run(void *lane)
@@ -55,6 +57,11 @@ void make_lanes()
 }
 
 } // namespace
+
+extern "C" SanitizerPatchResult made_bulk_load(void *user, uint64_t pc, uint64_t at, uint32_t shared, uint32_t pieces)
+{
+    return SondeBulkLoad(user, pc, at, shared, 0, pieces, 0);
+}
 
 extern "C" void made_warp(void *data, unsigned multiprocessor, const struct made_access *access)
 {

@@ -94,6 +94,71 @@ static void typed(void *data, void **parameters)
     access_all(data, 5, 8, SANITIZER_MEMORY_DEVICE_FLAG_READ, *(const CUdeviceptr *)parameters[5], NULL);
 }
 
+/* ---- other memory: the host's ----------------------------------------------------------------------------------- */
+
+static bool is_remote(void)
+{
+    return getenv("MADE_REMOTE") != NULL;
+}
+
+static CUdeviceptr allocate(size_t bytes)
+{
+    void *host = NULL;
+    CUdeviceptr at = 0;
+    if (is_remote())
+        cuMemHostAlloc(&host, bytes, 0);
+    else
+        cuMemAlloc_v2(&at, bytes);
+    return host ? (uintptr_t)host : at;
+}
+
+/* Of each warp the odd lanes go to the device, every fourth to the host's second allocation, and the others to the first: loads of 8 bytes, stores of 2, atomics of 4;
+ * 16 lanes copy 16 bytes from the host; bulk copies of three pieces to the host, five from it and two that are added there, and one on the device. */
+static void both(void *data, void **parameters)
+{
+    const uint64_t own = *(const CUdeviceptr *)parameters[0], first = *(const CUdeviceptr *)parameters[1], second = *(const CUdeviceptr *)parameters[2];
+    struct made_access load = access_of(10, 8, SANITIZER_MEMORY_DEVICE_FLAG_READ, ~0u), store = access_of(11, 2, SANITIZER_MEMORY_DEVICE_FLAG_WRITE, ~0u),
+                       atomic = access_of(12, 4, SANITIZER_MEMORY_DEVICE_FLAG_READ | SANITIZER_MEMORY_DEVICE_FLAG_WRITE, ~0u), async = access_of(13, 16, 0, 0xffff);
+    struct made_access bulk[] = {access_of(14, 16, 0, 1), access_of(15, 16, 0, 1), access_of(16, 16, 0, ~0u), access_of(17, 16, 0, 1)};
+    for (unsigned lane = 0; lane < 32; lane++) {
+        load.address[lane] = (lane % 2 ? own : (lane % 4 ? first : second)) + 8 * lane;
+        store.address[lane] = load.address[lane];
+        atomic.address[lane] = load.address[lane];
+        async.address[lane] = first;
+        for (unsigned k = 0; k < 4; k++)
+            bulk[k].address[lane] = k == 3 ? own : first;
+    }
+    async.async = true;
+    bulk[0].bulk = bulk[3].bulk = SondeBulkStore;
+    bulk[1].bulk = made_bulk_load;
+    bulk[2].bulk = SondeBulkAtomic;
+    bulk[0].pieces = bulk[3].pieces = 3;
+    bulk[1].pieces = 5;
+    bulk[2].pieces = 2;
+    for (unsigned warp = 0; data && warp < *(const unsigned *)parameters[3]; warp++) {
+        made_warp(data, 40 * warp, &load);
+        made_warp(data, 40 * warp, &store);
+        made_warp(data, 40 * warp, &atomic);
+        made_warp(data, 40 * warp, &async);
+        for (unsigned k = 0; k < 4; k++)
+            made_warp(data, 40 * warp, &bulk[k]);
+    }
+}
+
+static void launch_both(CUstream stream)
+{
+    static struct made_kernel kernel = {"both", both};
+    CUdeviceptr own, first = allocate(512), second = allocate(512);
+    cuMemAlloc_v2(&own, 512);
+    unsigned warps;
+    void *parameters[] = {&own, &first, &second, &warps};
+    const unsigned launches = (unsigned)atoi(getenv("MADE_REMOTE"));
+    for (unsigned k = 0; k < launches; k++) {
+        warps = launches > 2 ? 1 + k * k % 7 : 3; /* run.py knows it */
+        cuLaunchKernel((CUfunction)(void *)&kernel, 3, 1, 1, 32, 1, 1, 0, stream, parameters, NULL);
+    }
+}
+
 /* ---- guesses: 16 warps, of which the first eight leave the samples ------------------------------------------- */
 
 enum { WARPS = 16,
@@ -158,13 +223,12 @@ static void launch_guessed(CUstream stream)
 static void launch_typed(CUstream stream)
 {
     static struct made_kernel kernel = {"typed", typed};
-    CUdeviceptr wide, near, small, below, large, infinite;
-    cuMemAlloc_v2(&wide, 32 * 8);
-    cuMemAlloc_v2(&near, 32 * 4);
-    cuMemAlloc_v2(&small, 32 * 16);
-    cuMemAlloc_v2(&below, 32 * 8);
-    cuMemAlloc_v2(&large, 32 * 4);
-    cuMemAlloc_v2(&infinite, 32 * 8);
+    CUdeviceptr wide = allocate(32 * 8);
+    CUdeviceptr near = allocate(32 * 4);
+    CUdeviceptr small = allocate(32 * 16);
+    CUdeviceptr below = allocate(32 * 8);
+    CUdeviceptr large = allocate(32 * 4);
+    CUdeviceptr infinite = allocate(32 * 8);
     for (int i = 0; i < 32; i++) {
         ((double *)(uintptr_t)wide)[i] = i % 2 ? 1 + i * 0.25 : 100.0 + i;
         ((float *)(uintptr_t)near)[i] = 1 + (float)i * 1e-6f;
@@ -217,6 +281,8 @@ int main(int argc, char **argv)
     cuMemFree_v2(third);
     if (getenv("MADE_CODE"))
         launch_typed(stream);
+    if (is_remote())
+        launch_both(stream);
     if (getenv("MADE_GUESSED"))
         launch_guessed(stream);
     printf("patched %d switches %u unset %u\n", made_patched, made_switches, made_unset);

@@ -13,12 +13,13 @@ import subprocess
 import sys
 
 
-def record(options, name, program=(), **env):
+def record(options, name, program=(), look=("--values=fine", "--values-engine=sanitizer"), **env):
+    sample = "--comm-sample" if "--comm" in look else "--values-sample"
     path = os.path.join(options.work, name + ".sonde")
     shutil.rmtree(path, ignore_errors=True)
     env = {**os.environ, "SONDE_SANITIZER": os.path.join(options.programs, "libsanitizer-public.so"), **env}
-    done = subprocess.run([options.sonde, "record", "-q", "-o", path, "--values=fine", "--values-engine=sanitizer",
-                           *([] if name == "sampled" else ["--values-sample", "1/1"]), "--", os.path.join(options.programs, "patches-play"), *program],
+    done = subprocess.run([options.sonde, "record", "-q", "-o", path, *look,
+                           *([] if "sampled" in name else [sample, "1/1"]), "--", os.path.join(options.programs, "patches-play"), *program],
                           env=env, stdout=subprocess.PIPE, text=True, timeout=100, check=True)
 
     def view(what):
@@ -128,6 +129,8 @@ PTX = """.version 8.8
     ret;
 }
 """
+LINES = {"ld.global.f64 %d0": 101, "ld.global.f32 %f0": 102, "ld.global.v4.s32": 103, "ld.global.u32 %r4": 104, "ld.global.f64 %d1": 105, "st.global.v2.f32": 106}
+HEADER = 103
 OPCODES = (r"LDG\.E\.64 ", r"LDG\.E ", r"LDG\.E\.128 ", r"STG\.E\.64 .*\[R\d+\.64\],", r"LDG\.E ", r"LDG\.E\.64 ")
 
 
@@ -137,9 +140,13 @@ def assembled(options):
     if not all(os.access(tool, os.X_OK) for tool in tools):
         return None
     ptx, code = (os.path.join(options.work, name) for name in ("typed.ptx", "typed.cubin"))
+    text = PTX
+    for instruction, line in LINES.items():
+        header = f"\n    .loc 2 7 0, function_name $name, inlined_at 1 {line} 0" if line == HEADER else "" # as of atomicAdd
+        text = text.replace(f"    {instruction}", f"    .loc 1 {line} 0{header}\n    {instruction}")
     with open(ptx, "w", encoding="ascii") as out:
-        out.write(PTX)
-    subprocess.run([tools[0], "-arch=sm_90", "-o", code, ptx], check=True)
+        out.write(text.replace(".address_size 64", '.address_size 64\n.file 1 "/made/typed.cu"\n.file 2 "/usr/local/cuda/include/made.hpp"') + '.section .debug_str\n{\n$name:\n.b8 109,0\n}\n')
+    subprocess.run([tools[0], "-arch=sm_90", "-lineinfo", "-o", code, ptx], check=True)
     text = subprocess.run([tools[1], "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
     said = re.findall(r"/\*([0-9a-f]{4})\*/ +((?:LDG|STG)[^;]*)", text)
     uses = {int(at, 16) // 16: what for at, what in said}
@@ -185,6 +192,62 @@ def with_patches(options):
     with open(os.path.join(copy, "lib", "sonde", "sonde-patches.fatbin"), "wb"):
         pass
     return shutil.copy(options.sonde, os.path.join(copy, "bin", "sonde"))
+
+
+COMM = ("--comm", "--comm-engine=sanitizer")
+# What the kernel `both` of play.c does in two launches of three warps, by way and kind: accesses, bytes.
+BOTH = {("host", 0, "load"): (2 * 3 * 16 + 2 * 3 * 16 + 2 * 3 * 5, 2 * 3 * 16 * 8 + 2 * 3 * (16 + 5) * 16), (0, "host", "store"): (2 * 3 * 16 + 2 * 3 * 3, 2 * 3 * 16 * 2 + 2 * 3 * 3 * 16),
+        (0, "host", "atomic"): (2 * 3 * 16 + 2 * 3 * 2, 2 * 3 * 16 * 4 + 2 * 3 * 2 * 16)}
+
+
+def ways(rows, kernel=None):
+    found = {}
+    for row in rows:
+        if row["kind"] in ("load", "store", "atomic") and kernel in (None, row.get("kernel")):
+            key = row["from"], row["to"], row["kind"]
+            found[key] = tuple(map(sum, zip(found.get(key, (0, 0)), (row["operations"], row["bytes"]))))
+    return found
+
+
+def sampled(view, every):
+    """200 launches of 1 + k * k % 7 warps, of which a sample was looked at."""
+    warps = [1 + k * k % 7 for k in range(200)]
+    for kind, each in (("load", 16 * 8 + 16 * 16 + 5 * 16), ("store", 16 * 2 + 3 * 16), ("atomic", 16 * 4 + 2 * 16)):
+        rows = [row for row in view("comm")["lines"] if row["kernel"] == "both" and row["kind"] == kind]
+        truth, seen = each * sum(warps), each * sum(warps[::every])
+        found, exact, estimate = sum(row["bytes"] for row in rows), {row["exact"] for row in rows}, sum(row["estimated_bytes"] for row in rows)
+        yield require(f"1 of {every}: bytes of the {kind}s that were looked at", (found, exact), (seen, {every == 1}))
+        yield require(f"1 of {every}: estimate of all", round(estimate / seen * len(warps[::every])), 200)
+        if every == 200:
+            yield require("of one launch no error is known", [(row["low_bytes"], row["high_bytes"]) for row in rows], [(None, None)] * len(rows))
+        elif every == 1:
+            yield require("of all there is none", [(row["low_bytes"], row["high_bytes"]) for row in rows], [(row["bytes"],) * 2 for row in rows])
+        else:
+            low, high = sum(row["low_bytes"] for row in rows), sum(row["high_bytes"] for row in rows)
+            print(f"     {low} <= {truth} <= {high}, {estimate}")
+            yield require(f"1 of {every}: the truth lies in the interval, which is not everything", (low <= truth <= high, seen < low < high < 3 * truth), (True, True))
+
+
+def accesses(options, real):
+    """Accesses of machine code to memory that is not the device's."""
+    said, view = record(options, "remote", look=COMM, MADE_REMOTE="2")
+    comm = view("comm")
+    held = [require("accesses to other memory, by pair", ways(comm["pairs"]), BOTH), require("by line", ways(comm["lines"]), BOTH), require("by object", ways(comm["objects"]), BOTH),
+            require("what a graph's kernel did is missing", {row["exact"] for row in comm["pairs"] if row["kind"] != "copy"}, {False}),
+            require("kernels", {c["kernel"]: (c["engine"], c["launches"], c["looked_at"], c["reason"]) for c in comm["coverage"]},
+                    {"read_zeros": ("sanitizer", 3, 3, None), "write_same": ("sanitizer", 1, 1, None), "both": ("sanitizer", 2, 2, None), "captured": ("none", 1, 0, "it was captured for a graph")})]
+    for every in (1, 3, 20, 200):
+        said, view = record(options, "remote-sampled", look=(*COMM, "--comm-sample", f"1/{every}"), MADE_REMOTE="200")
+        held += sampled(view, every)
+    if real:
+        for program in (real[0], "/nonexistent"):
+            said, view = record(options, "remote-lines", look=COMM, MADE_REMOTE="2", MADE_CODE=real[1], MADE_PLACES=",".join(map(str, real[2])), SONDE_NVDISASM=program)
+            lines = {(row["file"], row["line"], row["kind"], row["operations"]) for row in view("comm")["lines"] if row["kernel"] == "typed"}
+            known = {("/made/typed.cu", line, "store" if line == 106 else "load", 32) for line in LINES.values()}
+            if program == "/nonexistent": # nobody tells where a header's code was inlined
+                known = {place if place[1] != HEADER else ("/usr/local/cuda/include/made.hpp", 7, *place[2:]) for place in known}
+            held += [require(f"lines of machine code, by {program}", lines, known)]
+    return held
 
 
 def main():
@@ -269,6 +332,7 @@ def main():
     held += [require("what a graph's kernels are given is not ours", said, "patched 1 switches 1 unset 2"),
              require("patterns beside it", patterns(view), [("read_zeros", "single_zero", 3 * 64 * 4, 4, 1.0, "all are zero")] + WRITES)]
 
+    held += accesses(options, real)
     said, view = record(options, "held", MADE_HELD="1")
     held += [require("who holds it is said", any("only one tool at a time" in n for n in notes(view)), True),
              require("the program runs", said, "patched 0 switches 0 unset 0")]

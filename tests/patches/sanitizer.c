@@ -9,7 +9,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-PUBLIC int made_patched;
+PUBLIC int made_patched, made_remote;
 PUBLIC unsigned made_switches;
 static Sanitizer_CallbackFunc callback;
 PUBLIC const Sanitizer_LaunchHandle made_node = (void *)(uintptr_t)0x5000;
@@ -72,10 +72,23 @@ PUBLIC SanitizerResult sanitizerAddPatchesFromFile(const char *file, CUcontext c
 PUBLIC SanitizerResult sanitizerPatchInstructions(const Sanitizer_InstructionId instruction, CUmodule module, const char *name)
 {
     (void)module;
-    if (strcmp(name, instruction == SANITIZER_INSTRUCTION_MEMCPY_ASYNC ? "SondeAsync" : "SondeAccess") != 0)
-        return SANITIZER_ERROR_INVALID_PARAMETER;
-    said = 1;
-    return SANITIZER_SUCCESS;
+    static const struct {
+        Sanitizer_InstructionId instruction;
+        const char *name;
+    } known[] = {{SANITIZER_INSTRUCTION_GLOBAL_MEMORY_ACCESS, "SondeAccess"},
+                 {SANITIZER_INSTRUCTION_MEMCPY_ASYNC, "SondeAsync"},
+                 {SANITIZER_INSTRUCTION_GLOBAL_MEMORY_ACCESS, "SondeRemote"},
+                 {SANITIZER_INSTRUCTION_MEMCPY_ASYNC, "SondeRemoteAsync"},
+                 {SANITIZER_INSTRUCTION_BULK_COPY_GLOBAL_TO_SHARED, "SondeBulkLoad"},
+                 {SANITIZER_INSTRUCTION_BULK_COPY_SHARED_TO_GLOBAL, "SondeBulkStore"},
+                 {SANITIZER_INSTRUCTION_BULK_REDUCTION_SHARED_TO_GLOBAL, "SondeBulkAtomic"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].instruction == instruction && strcmp(name, known[i].name) == 0) {
+            said = 1;
+            made_remote |= strcmp(name, "SondeRemote") == 0;
+            return SANITIZER_SUCCESS;
+        }
+    return SANITIZER_ERROR_INVALID_PARAMETER;
 }
 
 PUBLIC SanitizerResult sanitizerPatchModule(CUmodule module)

@@ -8,11 +8,13 @@
 #include "agent/state/state.h"
 #include "table.h"
 
-static struct sonde_map looks; /* node << 32 | engine << 8 | reason -> row; table_lock */
+static struct sonde_map looks;  /* node << 32 | group << 16 | engine << 8 | reason -> row; table_lock */
+static struct sonde_map groups; /* node -> launches that were put into groups; table_lock */
 
 void sonde__remote_init(void)
 {
     memset(&looks, 0, sizeof looks);
+    memset(&groups, 0, sizeof groups);
 }
 
 static void say_full(void)
@@ -36,6 +38,8 @@ uint32_t sonde_remote_add(const struct sonde_remote_access *a)
             .number = a->number,
             .what = a->what,
             .bytes = a->bytes,
+            .engine = a->engine,
+            .missed = a->group,
             .device = a->device,
             .owner = a->owner,
         };
@@ -109,27 +113,42 @@ void sonde_remote_array_read(uint32_t id)
 }
 
 /* Under table_lock; NULL: no room. */
-static struct sonde_row_remote *look_for(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
+static struct sonde_row_remote *look_for(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine, uint32_t group)
 {
-    const uint64_t key = (uint64_t)operation << 32 | (uint64_t)engine << 8 | why, *known = sonde__map_find(&looks, key);
+    const uint64_t key = (uint64_t)operation << 32 | group << 16 | (uint64_t)engine << 8 | why, *known = sonde__map_find(&looks, key);
     uint32_t id = known ? (uint32_t)*known : 0;
     if (known)
         return sonde__table_find(SONDE_TABLE_REMOTE, sizeof(struct sonde_row_remote), id);
     struct sonde_row_remote *row = sonde__map_room(&looks, &sonde__agent.heap) ? ROW_ADD(REMOTE, struct sonde_row_remote, &id) : NULL;
     if (!row)
         return NULL;
-    *row = (struct sonde_row_remote){.node = operation, .missed = (uint8_t)why, .engine = (uint8_t)engine};
+    *row = (struct sonde_row_remote){.node = operation, .what = (uint8_t)group, .missed = (uint8_t)why, .engine = (uint8_t)engine};
     sonde__row_commit(SONDE_TABLE_REMOTE);
     sonde__map_add(&looks, &sonde__agent.heap, key, id);
     return row;
 }
 
-void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
+uint32_t sonde_remote_group(uint32_t operation)
+{
+    uint32_t group = 0;
+    if (!sonde__agent.config.values_first || !operation || !sonde__agent_here())
+        return 0;
+    sonde__lock(&sonde__agent.table_lock);
+    uint64_t *known = sonde__map_find(&groups, operation);
+    if (known)
+        group = (uint32_t)((*known)++ % SONDE_REMOTE_GROUPS);
+    else if (sonde__map_room(&groups, &sonde__agent.heap))
+        sonde__map_add(&groups, &sonde__agent.heap, operation, 1);
+    sonde__unlock(&sonde__agent.table_lock);
+    return group;
+}
+
+void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine, uint32_t group)
 {
     if (!operation || !sonde__agent_here())
         return;
     sonde__lock(&sonde__agent.table_lock);
-    struct sonde_row_remote *row = look_for(operation, why, engine);
+    struct sonde_row_remote *row = look_for(operation, why, engine, group);
     if (row)
         row->count++;
     sonde__unlock(&sonde__agent.table_lock);

@@ -27,7 +27,7 @@
 
 struct kernel {
     const char *name;
-    unsigned line;
+    unsigned line; /* of its first instruction */
     const char *file;
     Dwarf_Addr lowest;
 };
@@ -39,6 +39,8 @@ struct cubin {
     size_t line_at, line_bytes; /* .debug_line in the file */
     struct kernel *kernels;
     size_t count;
+    sonde__cubin_row_fn row;
+    void *user;
 };
 
 static const char *section_name(Elf *elf, Elf_Scn *section)
@@ -114,12 +116,17 @@ static void take_line(struct cubin *c, Dwarf_Line *row)
         (dwarf_lineendsequence(row, &ends) == 0 && ends))
         return;
     const uint64_t number = address >> KERNEL_SHIFT;
-    if (number == 0 || number > c->count || address >= c->kernels[number - 1].lowest)
+    const char *file = number && number <= c->count ? dwarf_linesrc(row, NULL, NULL) : NULL;
+    if (!file)
         return;
     struct kernel *k = &c->kernels[number - 1];
+    if (c->row)
+        c->row(c->user, k->name, address & ((1ull << KERNEL_SHIFT) - 1), file, (unsigned)line);
+    if (address >= k->lowest)
+        return;
     k->lowest = address;
     k->line = (unsigned)line;
-    k->file = dwarf_linesrc(row, NULL, NULL);
+    k->file = file;
 }
 
 static void read_lines(struct cubin *c, sonde__cubin_fn fn, void *user)
@@ -136,7 +143,7 @@ static void read_lines(struct cubin *c, sonde__cubin_fn fn, void *user)
             take_line(c, dwarf_onesrcline(lines, i));
         at = next;
     }
-    for (size_t i = 0; i < c->count; i++)
+    for (size_t i = 0; i < c->count && fn; i++)
         if (c->kernels[i].file)
             fn(user, c->kernels[i].name, c->kernels[i].file, c->kernels[i].line);
     if (dwarf)
@@ -145,12 +152,12 @@ static void read_lines(struct cubin *c, sonde__cubin_fn fn, void *user)
         elf_end(elf);
 }
 
-void sonde__cubin_lines(void *bytes, size_t size, sonde__cubin_fn fn, void *user)
+static void read_cubin(struct cubin c, sonde__cubin_fn fn, void *user)
 {
-    struct cubin c = {.bytes = bytes, .size = size};
+    const size_t size = c.size;
     GElf_Shdr head;
     elf_version(EV_CURRENT);
-    c.elf = elf_memory(bytes, size);
+    c.elf = elf_memory(c.bytes, size);
     Elf_Scn *table = c.elf && elf_kind(c.elf) == ELF_K_ELF ? find_section(c.elf, ".debug_line") : NULL;
     Elf_Scn *relocations = table ? find_section(c.elf, ".rela.debug_line") : NULL;
     if (table && !relocations)
@@ -166,6 +173,16 @@ void sonde__cubin_lines(void *bytes, size_t size, sonde__cubin_fn fn, void *user
     free(c.kernels);
     if (c.elf)
         elf_end(c.elf);
+}
+
+void sonde__cubin_lines(void *bytes, size_t size, sonde__cubin_fn fn, void *user)
+{
+    read_cubin((struct cubin){.bytes = bytes, .size = size}, fn, user);
+}
+
+void sonde__cubin_rows(void *bytes, size_t size, sonde__cubin_row_fn fn, void *user)
+{
+    read_cubin((struct cubin){.bytes = bytes, .size = size, .row = fn, .user = user}, NULL, NULL);
 }
 
 /* ---- the folder -------------------------------------------------------------------- */

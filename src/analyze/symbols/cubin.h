@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Told of each kernel: its symbol, and the line of its first instruction. The
  * texts are gone afterwards. */
@@ -14,6 +15,10 @@ typedef void (*sonde__cubin_fn)(void *user, const char *kernel, const char *file
 
 /* One piece of code. The bytes are changed. What is damaged is skipped. */
 void sonde__cubin_lines(void *bytes, size_t size, sonde__cubin_fn fn, void *user);
+
+/* Told of each row of its line tables: a kernel's instructions from `offset` on, until the next row's. */
+typedef void (*sonde__cubin_row_fn)(void *user, const char *kernel, uint64_t offset, const char *file, unsigned line);
+void sonde__cubin_rows(void *bytes, size_t size, sonde__cubin_row_fn fn, void *user);
 
 /* The bytes of one piece's file; the caller frees them. NULL: unreadable. */
 void *sonde__cubin_load(const char *path, size_t *size);

@@ -43,7 +43,7 @@ static int read_code(struct sonde__disassembly *d, void *bytes, size_t size)
     if (elf)
         elf_end(elf);
     if (!rc && symbols.count) {
-        const int failed = sonde__nvdisasm_start(d->program, bytes, size, symbols.items, symbols.count, &n);
+        const int failed = sonde__nvdisasm_start(d->program, d->lines, bytes, size, symbols.items, symbols.count, &n);
         rc = failed == SONDE_ENOMEM ? failed : (failed ? 0 : d->read(d->user, n.text));
         d->failed += failed || !sonde__nvdisasm_end(&n);
     }

@@ -7,6 +7,7 @@
 
 struct sonde__disassembly {
     const char *program;                              /* nvdisasm (nvdisasm.h) */
+    bool lines;                                       /* with lines of the source between instructions */
     int (*wants)(void *user, const char *function);   /* a symbol: 1 it is wanted, 0 it is not, or SONDE_ENOMEM */
     int (*read)(void *user, FILE *text);              /* all that is wanted of one piece. 0 or SONDE_ENOMEM */
     void *user;

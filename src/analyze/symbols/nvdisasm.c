@@ -89,11 +89,11 @@ static int file_of(const void *bytes, size_t size)
     return file;
 }
 
-static pid_t spawn(const char *path, const char *list, int file, int out)
+static pid_t spawn(const char *path, bool lines, const char *list, int file, int out)
 {
     char name[32];
     char *argv[] = {(char *)(uintptr_t)path, (char *)(uintptr_t)"-c", (char *)(uintptr_t)"-ndf", (char *)(uintptr_t)"-fun", (char *)(uintptr_t)list,
-                    name, NULL};
+                    name, lines ? (char *)(uintptr_t)"-gi" : NULL, NULL};
     posix_spawn_file_actions_t actions;
     pid_t pid = -1;
     snprintf(name, sizeof name, "/dev/fd/%d", CHILDS_FILE);
@@ -118,7 +118,7 @@ static int above(int file)
     return moved;
 }
 
-int sonde__nvdisasm_start(const char *path, const void *cubin, size_t size, const uint32_t *symbols, size_t count, struct sonde__nvdisasm *out)
+int sonde__nvdisasm_start(const char *path, bool lines, const void *cubin, size_t size, const uint32_t *symbols, size_t count, struct sonde__nvdisasm *out)
 {
     struct sonde_text list = {0};
     int ends[2] = {-1, -1};
@@ -127,7 +127,7 @@ int sonde__nvdisasm_start(const char *path, const void *cubin, size_t size, cons
     *out = (struct sonde__nvdisasm){.pid = -1, .file = above(file_of(cubin, size))};
     if (!list.failed && out->file >= 0 && pipe2(ends, O_CLOEXEC) == 0) {
         ends[1] = above(ends[1]);
-        out->pid = spawn(path, sonde_text_get(&list), out->file, ends[1]);
+        out->pid = spawn(path, lines, sonde_text_get(&list), out->file, ends[1]);
         close(ends[1]);
         out->text = out->pid > 0 ? fdopen(ends[0], "re") : NULL;
         if (!out->text)

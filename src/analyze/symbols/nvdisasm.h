@@ -19,8 +19,8 @@ struct sonde__nvdisasm {
     pid_t pid;
     int file;   /* the code, in memory */
 };
-/* The functions of these symbols (their index in the symbol table) of a cubin. 0, or SONDE_EIO, SONDE_ENOMEM. One thread at a time. */
-int sonde__nvdisasm_start(const char *path, const void *cubin, size_t size, const uint32_t *symbols, size_t count, struct sonde__nvdisasm *out);
+/* The functions of these symbols (their index in the symbol table) of a cubin, with their lines in the source or without. 0, or SONDE_EIO, SONDE_ENOMEM. One thread at a time. */
+int sonde__nvdisasm_start(const char *path, bool lines, const void *cubin, size_t size, const uint32_t *symbols, size_t count, struct sonde__nvdisasm *out);
 /* Reads what is left, and waits for it. False: it failed. */
 bool sonde__nvdisasm_end(struct sonde__nvdisasm *d);
 

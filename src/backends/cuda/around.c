@@ -27,6 +27,7 @@ struct sonde_cuda_around {
     uint64_t missed;    /* bits, by enum sonde_value_missed */
     bool writes, compares;
     enum sonde_engine engine;   /* by which what the kernel does is known */
+    uint32_t group;             /* --comm: of the launches that are looked at */
     struct sonde_cuda_coarse coarse;
     CUkernel twin;              /* that is launched */
     CUdeviceptr area;
@@ -423,7 +424,7 @@ static enum sonde_value_missed choose_remote(struct sonde_cuda_around *a, struct
         return why ? why : SONDE_VALUE_MISSED_COMPILE;
     if (!fits(twin, l))
         return SONDE_VALUE_MISSED_REGISTERS;
-    struct sonde_cuda_remote_area *area = sonde__cuda_remote_area(k, a->operation, &a->reach, place);
+    struct sonde_cuda_remote_area *area = sonde__cuda_remote_area(k, a->operation, a->group, &a->reach, place);
     if (!area)
         return SONDE_VALUE_MISSED_MEMORY;
     a->twin = twin;
@@ -436,6 +437,7 @@ static void before_remote(struct sonde_cuda_around *a, struct sonde_cuda_kernel 
     struct sonde_cuda_place *place = sonde__cuda_place(cd->context, cd->contextUid);
     const enum sonde_value_missed left_out = sonde_value_choose(a->operation, k->name, l->blocks << 16 ^ l->threads);
     enum sonde_value_missed why = left_out ? left_out : (place ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_MEMORY);
+    a->group = why ? 0 : sonde_remote_group(a->operation);
     if (!why && (captured || !l->parameters)) {
         const enum sonde_value_missed many = sonde__cuda_remote_reach(&a->reach, place);
         why = a->reach.table.bytes || many ? (captured ? SONDE_VALUE_MISSED_GRAPH : SONDE_VALUE_MISSED_LAUNCH) : SONDE_VALUE_MISSED_NONE;
@@ -459,7 +461,8 @@ static struct sonde_cuda_around *around_get(void)
     sonde__unlock(&arounds.lock);
     a = a ? a : sonde__memory_get(sizeof *a);
     if (a) {
-        a->operation = a->missed = 0;
+        a->operation = a->group = 0;
+        a->missed = 0;
         a->count = 1;
         a->writes = a->compares = false;
         a->flows = 0;
@@ -648,7 +651,10 @@ void sonde__cuda_values_after(struct sonde_cuda_around *a, bool made)
         tell_flow(a);
     for (uint32_t why = 0; made && a->writes && why < SONDE_VALUE_MISSED_COUNT; why++)
         for (uint32_t k = 0; k < a->count && (why ? a->missed >> why & 1 : !a->missed); k++)
-            (sonde__cuda_twins.remote ? sonde_remote_missed : sonde_value_missed)(a->operation, (enum sonde_value_missed)why, a->engine);
+            if (sonde__cuda_twins.remote)
+                sonde_remote_missed(a->operation, (enum sonde_value_missed)why, a->engine, why ? 0 : a->group);
+            else
+                sonde_value_missed(a->operation, (enum sonde_value_missed)why, a->engine);
     sonde__cuda_quiet(false);
     around_put(a);
 }

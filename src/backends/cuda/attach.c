@@ -263,8 +263,8 @@ static void attach_sanitizer(void)
     why = sonde__sanitizer_values(room, sizeof room);
     atomic_store(&sonde__cuda_on, true);
     if (why)
-        note("values are not looked at", why);
-    note("operations have no device times", "with --values-engine=sanitizer CUDA reports none");
+        note("kernels are not looked at", why);
+    note("operations have no device times", "with the engine sanitizer CUDA reports none");
 }
 
 static void attach(void)

@@ -1,9 +1,10 @@
-/* patches.c - functions of Sonde's before each access of the program's machine code to global memory. See sanitizer.h.
+/* patches.c - functions of Sonde's before each access of the program's machine code to global memory. See sanitizer.h. What they find becomes
+ * rows in patches_values.c and patches_remote.c.
  *
  * They are in sonde-patches.fatbin beside our library (instrument/patch.cu), and are put into each module when it is loaded. Each
  * launch that is to be looked at is given the address of a sonde_patch_launch: for which operation, where the objects are, and the
  * table of its context, to which all launches add. Another launch is given none, and its patches do nothing; but the calls alone cost
- * a kernel ten times its time and more. So with --values-sample or --kernel patches are taken out of a module that was launched a
+ * a kernel ten times its time and more. So with --values-sample, --comm-sample or --kernel patches are taken out of a module that was launched a
  * few times without being looked at, and put back before the next that is: code is changed while nothing runs in the context.
  *
  * Graphs' kernels have the patches of their module, and are given none: that is said of each node, and an address of a sonde_patch_launch
@@ -34,10 +35,10 @@
 #define PATIENCE_MS  2000u
 #define SKIPS        4u  /* launches that are not looked at, until the module is unpatched */
 #define INSTRUCTION  16u /* bytes */
-#define ELSEWHERE    0x80000000u /* in an access's number: it is of a function that the kernel calls */
 
 static char file[PATH_MAX + sizeof FILE_NAME];
 static bool choosing; /* not all launches are looked at */
+static const struct sonde_patches_for *patches; /* what for */
 
 /* ---- modules --------------------------------------------------------------------------------------- */
 
@@ -67,14 +68,18 @@ static bool add_functions(CUcontext context)
     return true;
 }
 
-/* Under `patching`. Which instructions is said each time: with the patches that is taken out, too. Copies to shared memory are of newer
- * devices alone: without them the others are looked at. */
+/* Under `patching`. Which instructions is said each time: with the patches that is taken out, too. Some are of newer devices alone: without
+ * them the others are looked at. */
 static bool patch(CUmodule module)
 {
-    if (!SONDE_SANITIZER_DID(sanitizerPatchInstructions, SANITIZER_INSTRUCTION_GLOBAL_MEMORY_ACCESS, module, SONDE_PATCH_ACCESS))
-        return false;
-    if (!SONDE_SANITIZER_DID(sanitizerPatchInstructions, SANITIZER_INSTRUCTION_MEMCPY_ASYNC, module, SONDE_PATCH_ASYNC))
-        sonde_note("values: asynchronous copies to shared memory are not looked at");
+    for (uint32_t i = 0; i < SONDE_PATCHES_FUNCTIONS && patches->functions[i].name; i++) {
+        const struct sonde_patches_function *f = &patches->functions[i];
+        if (SONDE_SANITIZER_DID(sanitizerPatchInstructions, f->instruction, module, f->name))
+            continue;
+        if (!f->otherwise)
+            return false;
+        sonde_note("%s: %s are not looked at", patches->option, f->otherwise);
+    }
     return SONDE_SANITIZER_DID(sanitizerPatchModule, module);
 }
 
@@ -85,7 +90,7 @@ void sonde__patches_module_loaded(const Sanitizer_ResourceModuleData *m)
         return;
     /* This thread is within the driver, which one that switches patches may be waiting for. */
     if (!sonde__lock_within(&patching, PATIENCE_MS)) {
-        sonde_note("values: one module was loaded while patches were switched: its kernels are not looked at");
+        sonde_note("%s: one module was loaded while patches were switched: its kernels are not looked at", patches->option);
         return;
     }
     sonde__cuda_quiet(true);
@@ -140,7 +145,7 @@ struct sonde_patched_kernel { /* of a context */
 };
 
 static struct sonde_shared_map kernels; /* of (context, CUkernel or CUfunction) -> struct sonde_patched_kernel */
-static struct sonde_shared_map code_of; /* operation -> its struct sonde_patched_kernel */
+static struct sonde_shared_map code_of; /* uid << 32 | operation -> its struct sonde_patched_kernel there */
 
 static struct sonde_patched_kernel *kernel_new(CUfunction f)
 {
@@ -193,12 +198,12 @@ struct sonde_patched_context {
     _Atomic uint64_t launches;
     CUdeviceptr table, ranges, chunk;
     size_t chunk_left;
+    struct sonde_patch_launch launch; /* what all of them have, but for what follows */
     uint64_t version;            /* of the ranges */
     uint32_t range_count;
     struct sonde_patch_range *room;
     /* Of who reads: one thread at a time (places.c). */
-    struct sonde_patch_table *host;
-    struct sonde_patch_all all;
+    void *host, *state; /* the table; what becomes of it */
     uint64_t read_launches;
 };
 
@@ -208,7 +213,7 @@ static struct {
     _Atomic uint32_t count;
 } contexts;
 
-static struct sonde_shared_map launches; /* uid << 32 | operation -> address of its sonde_patch_launch */
+static struct sonde_shared_map launches[SONDE_REMOTE_GROUPS]; /* uid << 32 | operation -> address of its sonde_patch_launch */
 
 static struct sonde_patched_context *known_context(const struct sonde_cuda_place *place)
 {
@@ -270,8 +275,8 @@ static bool make_table(struct sonde_patched_context *c)
 {
     if (c->table)
         return true;
-    const CUdeviceptr at = allocate(c, sizeof(struct sonde_patch_table));
-    if (at && is_done(c, sonde__cuda_twins.cuMemsetD8Async(at, 0, sizeof(struct sonde_patch_table), c->place->stream)))
+    const CUdeviceptr at = allocate(c, patches->table_bytes);
+    if (at && is_done(c, sonde__cuda_twins.cuMemsetD8Async(at, 0, patches->table_bytes, c->place->stream)))
         c->table = at;
     return c->table != 0;
 }
@@ -291,25 +296,34 @@ static bool renew_ranges(struct sonde_patched_context *c)
         return false;
     const uint32_t found = sonde__cuda_memory_ranges(c->room, RANGES_MAX);
     if (found == RANGES_MAX)
-        sonde_note("values: more than %u allocations at once: of further ones accesses are counted as of unknown memory", RANGES_MAX);
+        sonde_note("%s: more than %u allocations at once: of further ones accesses are counted as of unknown memory", patches->option, RANGES_MAX);
     c->range_count = sonde__patch_sort(c->room, found);
+    if (patches->choose)
+        c->range_count = patches->choose(&c->launch, c->place, c->room, c->range_count);
     c->ranges = c->range_count ? upload(c, c->room, c->range_count * sizeof *c->room) : 0;
-    sonde__shared_map_sweep(&launches, is_of_context, &c->place->uid);
+    for (uint32_t k = 0; k < SONDE_REMOTE_GROUPS; k++)
+        sonde__shared_map_sweep(&launches[k], is_of_context, &c->place->uid);
     c->version = !c->range_count || c->ranges ? version : 0;
     return c->version != 0;
 }
 
-static CUdeviceptr launch_for(struct sonde_patched_context *c, uint32_t operation)
+static CUdeviceptr launch_for(struct sonde_patched_context *c, uint32_t operation, uint32_t group)
 {
     const uint64_t key = (uint64_t)c->place->uid << 32 | operation;
     uint64_t at = 0;
     sonde__lock(&c->lock);
-    if (make_table(c) && renew_ranges(c) && !sonde__shared_map_get(&launches, key, &at)) {
-        at = upload(c, &(struct sonde_patch_launch){c->table, c->ranges, c->range_count, operation}, sizeof(struct sonde_patch_launch));
+    if (make_table(c) && renew_ranges(c) && !sonde__shared_map_get(&launches[group], key, &at)) {
+        struct sonde_patch_launch launch = c->launch;
+        launch.table = c->table;
+        launch.ranges = c->ranges;
+        launch.range_count = c->range_count;
+        launch.operation = operation;
+        launch.group = group;
+        at = upload(c, &launch, sizeof launch);
         if (at >> SONDE_PATCH_MARKED) /* no room for the mark */
             at = 0;
         if (at)
-            sonde__shared_map_put(&launches, key, at);
+            sonde__shared_map_put(&launches[group], key, at);
     }
     sonde__unlock(&c->lock);
     return at;
@@ -328,7 +342,7 @@ static enum sonde_value_missed prepare(const CUpti_CallbackData *cd)
         return SONDE_VALUE_MISSED_PATCH;
     struct sonde_cuda_place *place = sonde__cuda_place(cd->context, cd->contextUid);
     here()->context = place ? context_of(place) : NULL;
-    here()->data = here()->context ? launch_for(here()->context, here()->operation) : 0;
+    here()->data = here()->context ? launch_for(here()->context, here()->operation, here()->group) : 0;
     return here()->data ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_MEMORY;
 }
 
@@ -343,6 +357,7 @@ static void begin(const struct sonde_cuda_launch *l, const CUpti_CallbackData *c
         enum sonde_value_missed why = sonde_value_choose(here()->operation, here()->kernel->name, l->blocks << 16 ^ l->threads);
         if (!why && sonde__cuda_captures(l->stream, own_default))
             why = SONDE_VALUE_MISSED_GRAPH;
+        here()->group = !why && patches->group ? (uint8_t)patches->group(here()->operation) : 0;
         if (!why)
             why = prepare(cd);
         if (!ready(here()->kernel->module, !why) && !why)
@@ -375,7 +390,7 @@ void sonde__patches_launch(const Sanitizer_LaunchData *l)
     if (here()->under_way) {
         here()->kernel->module = l->module;
         if (!m)
-            sonde_note("values: some kernels are of modules that Compute Sanitizer has not patched");
+            sonde_note("%s: some kernels are of modules that Compute Sanitizer has not patched", patches->option);
         if (!here()->why && (!m || !m->patched))
             here()->why = SONDE_VALUE_MISSED_PATCH;
     }
@@ -422,10 +437,10 @@ void sonde__patches_after(bool made)
     }
     if (here()->under_way && made) {
         const enum sonde_value_missed why = !here()->begun && !here()->why ? SONDE_VALUE_MISSED_GRAPH : (enum sonde_value_missed)here()->why;
-        sonde_value_missed(here()->operation, why, why ? SONDE_ENGINE_NONE : SONDE_ENGINE_SANITIZER);
+        patches->missed(here()->operation, why, why ? SONDE_ENGINE_NONE : SONDE_ENGINE_SANITIZER, why ? 0 : here()->group);
         if (!why) {
             ask_for_code(here()->kernel);
-            sonde__shared_map_put(&code_of, here()->operation, (uintptr_t)here()->kernel);
+            sonde__shared_map_put(&code_of, (uint64_t)here()->context->place->uid << 32 | here()->operation, (uintptr_t)here()->kernel);
         }
     }
     here()->under_way = false;
@@ -433,101 +448,30 @@ void sonde__patches_after(bool made)
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */
 
-static const struct sonde_patched_kernel *kernel_for(const struct sonde_patch_seen *s)
+bool sonde__patches_number(const struct sonde_cuda_place *place, uint32_t operation, uint64_t pc, uint32_t *number)
 {
     uint64_t known = 0;
-    return sonde__shared_map_get(&code_of, s->operation, &known) ? (const void *)(uintptr_t)known : NULL;
-}
-
-static uint32_t number_of(const struct sonde_patch_seen *s)
-{
-    const struct sonde_patched_kernel *k = kernel_for(s);
-    const bool within = k && s->pc >= k->pc && s->pc - k->pc < k->bytes;
-    return within ? (uint32_t)((s->pc - k->pc) / INSTRUCTION) : ELSEWHERE | (uint32_t)(s->pc / INSTRUCTION);
-}
-
-static struct sonde_value_line line_of(const struct sonde_patch_guessed *g, unsigned way)
-{
-    const struct sonde_patch_line *line = &g->line[way - 1];
-    return line->slope ? (struct sonde_value_line){g->matching[way], (int64_t)line->slope, (int64_t)line->offset} : (struct sonde_value_line){0};
-}
-
-/* The value is of the access, the lines depend on the type. */
-static void tell_guess(struct sonde_patch_seen *s)
-{
-    const struct sonde_patch_guessed *whole = &s->guessed[0], *half = &s->guessed[1];
-    const struct sonde_value_guesses guesses = {
-        .integers = line_of(whole, SONDE_PATCH_ON_INTEGERS),
-        .reals = line_of(whole, SONDE_PATCH_ON_REALS),
-        .integers4 = line_of(half, SONDE_PATCH_ON_INTEGERS),
-        .reals4 = line_of(half, SONDE_PATCH_ON_REALS),
-        .checked4 = half->checked,
-        .equal4 = half->matching[SONDE_PATCH_EQUAL],
-        .value4 = (uint32_t)half->value,
-    };
-    if (whole->checked && !s->guess_row)
-        s->guess_row = sonde_value_guesses_add(s->row);
-    sonde_value_guesses_seen(s->guess_row, &guesses);
-}
-
-/* False: its launch has not returned yet, so that it is not known where its code is; unless there is no other time. */
-static bool tell(struct sonde_patch_seen *s, bool last)
-{
-    if (!s->row && !last && !kernel_for(s))
-        return false;
-    const struct sonde_value_access access = {
-        .operation = s->operation,
-        .object = s->object,
-        .number = number_of(s),
-        .what = s->store ? SONDE_ACCESS_STORE : SONDE_ACCESS_LOAD,
-        .type = SONDE_ELEMENT_BITS,
-        .element_bytes = s->bytes,
-    };
-    const struct sonde_value_seen seen = {
-        .elements = s->elements,
-        .any = s->any,
-        .all = s->all,
-        .least = s->least,
-        .most = s->most,
-        .checked = s->guessed[0].checked,
-        .equal = s->guessed[0].matching[SONDE_PATCH_EQUAL],
-        .value = s->guessed[0].value,
-    };
-    struct sonde_value_bits bits;
-    for (unsigned set = 0; set < 2; set++) {
-        bits.whole[set] = (struct sonde_value_extent){s->whole[set].least, s->whole[set].most};
-        bits.half[set] = (struct sonde_value_extent){s->half[set].least, s->half[set].most};
-    }
-    if (!s->row && (s->row = sonde_value_access_add(&access)))
-        s->bits_row = sonde_value_bits_add(s->row);
-    sonde_value_access_seen(s->row, &seen);
-    sonde_value_bits_seen(s->bits_row, &bits);
-    tell_guess(s);
-    return true;
+    const bool is_known = sonde__shared_map_get(&code_of, (uint64_t)place->uid << 32 | operation, &known);
+    const struct sonde_patched_kernel *k = is_known ? (const void *)(uintptr_t)known : NULL;
+    const bool within = k && pc >= k->pc && pc - k->pc < k->bytes;
+    *number = within ? (uint32_t)((pc - k->pc) / INSTRUCTION) : SONDE_PATCHES_ELSEWHERE | (uint32_t)(pc / INSTRUCTION);
+    return is_known;
 }
 
 static void read_context(struct sonde_cuda_place *place, bool last)
 {
-    static struct sonde_once said, said_unguessed;
     struct sonde_patched_context *c = known_context(place);
     const uint64_t launched = c ? atomic_load(&c->launches) : 0;
     if (!c || !c->table || (!last && launched == c->read_launches))
         return;
-    if (!c->host && !(c->host = sonde__pages_get(sizeof *c->host)))
+    if (!c->host && !(c->host = sonde__pages_get(patches->table_bytes)))
         return;
-    if (!is_done(c, sonde__cuda_twins.cuMemcpyDtoHAsync_v2(c->host, c->table, sizeof *c->host, place->stream)) || !sonde__patch_sum(&c->all, c->host)) {
+    if (!is_done(c, sonde__cuda_twins.cuMemcpyDtoHAsync_v2(c->host, c->table, patches->table_bytes, place->stream))) {
         if (launched != c->read_launches)
-            sonde_note("values: what some kernels found could not be read from the device");
+            sonde_note("%s: what some kernels found could not be read from the device", patches->option);
         return;
     }
-    bool told = true;
-    for (uint32_t i = 0; i < c->all.count; i++)
-        told &= tell(&c->all.seen[i], last);
-    if (c->host->lost && sonde__once(&said))
-        sonde_note("values: more accesses and objects than their table holds: some were not looked at");
-    if (c->host->unguessed && sonde__once(&said_unguessed))
-        sonde_note("values: more accesses and objects than guesses are kept of: of some, frequent values and lines are not known");
-    if (told)
+    if (patches->read(place, &c->state, c->host, last))
         c->read_launches = launched;
 }
 
@@ -541,9 +485,10 @@ void sonde__patches_read(bool last)
 const char *sonde__patches_begin(char *room, size_t size)
 {
     char folder[PATH_MAX];
-    const char *sample = getenv("SONDE_VALUES_FIRST"), *pattern = getenv("SONDE_VALUES_KERNEL");
+    const char *sample = getenv("SONDE_VALUES_FIRST"), *pattern = getenv("SONDE_VALUES_KERNEL"), *wanted = getenv("SONDE_VALUES");
     const char *why = sonde__cuda_values_begin(SONDE_VALUES_FINE, room, size); /* the driver's functions; nothing else of it is wanted */
     sonde__cuda_twins.on = sonde__cuda_twins.fine = false;
+    patches = wanted && strtoull(wanted, NULL, 10) & SONDE_VALUES_REMOTE ? &sonde__patches_remote : &sonde__patches_values;
     if (why)
         return why;
     if (!sonde__cuda_own_folder(folder, sizeof folder))
@@ -551,7 +496,7 @@ const char *sonde__patches_begin(char *room, size_t size)
     snprintf(file, sizeof file, "%s/" FILE_NAME, folder);
     if (access(file, R_OK) != 0) {
         *file = '\0';
-        return "this Sonde was built without nvcc, which compiles what --values-engine=sanitizer puts into kernels";
+        return "this Sonde was built without nvcc, which compiles what the engine sanitizer puts into kernels";
     }
     choosing = (sample && strtoull(sample, NULL, 10)) || (pattern && *pattern);
     return NULL;

@@ -49,7 +49,7 @@ struct sonde_cuda_remote_area {
     struct sonde_cuda_remote_area *next, *alike; /* all; those of the same hash */
     const struct sonde_cuda_kernel *kernel;
     struct sonde_cuda_place *place;
-    uint32_t node;
+    uint32_t node, group;
     struct sonde_plan plan;
     _Atomic uint64_t launches;
     uint64_t read_launches;
@@ -117,8 +117,7 @@ static uint32_t owner_of(uint32_t object, const struct sonde_object_info *o)
     return owner;
 }
 
-/* 0: the place's own device's, or not known. */
-static uint32_t remote_owner(const struct sonde_cuda_place *place, uint64_t address, uint32_t object)
+uint32_t sonde__cuda_remote_owner(const struct sonde_cuda_place *place, uint64_t address, uint32_t object)
 {
     struct sonde_object_info info;
     const uint32_t owner = object && sonde_object_find(object, &info) ? owner_of(object, &info) : ask_owner(address);
@@ -243,30 +242,39 @@ static bool has_ranges(uint32_t count)
     return all.ranges != NULL;
 }
 
+void sonde__cuda_home_other(struct sonde_cuda_home *h, uint64_t first, uint64_t end)
+{
+    if (h->own > h->most || !h->bytes) {
+        h->most = h->own;
+        h->at = h->since;
+        h->bytes = first - h->since;
+    }
+    h->since = end;
+    h->own = 0;
+}
+
 /* All ranges of memory, in order: those of other devices and of the host, and in which stretch between them most of this device's lies. */
 static void fill_ranges(struct reached *r, struct sonde_cuda_place *place, uint32_t count)
 {
-    struct sonde_plan_remote *t = &r->table;
-    uint64_t since = 0, own = 0, most = 0; /* where the stretch began, and its bytes */
+    struct sonde_cuda_home home = {0};
     uint32_t found = 0;
     bool follows = false;
     for (uint32_t k = 0; k <= count; k++) {
         const struct sonde_patch_range *range = &all.ranges[k];
-        const uint32_t owner = k < count ? remote_owner(place, range->first, range->object) : 0;
-        if ((owner || k == count) && (own > most || !t->home_bytes)) {
-            most = own;
-            t->home = since;
-            t->home_bytes = (k < count ? range->first : UINT64_MAX) - since;
-        }
-        if (owner) {
+        const uint32_t owner = k < count ? sonde__cuda_remote_owner(place, range->first, range->object) : 0;
+        if (k == count) {
+            sonde__cuda_home_other(&home, UINT64_MAX, UINT64_MAX);
+        } else if (owner) {
             found = add_range(r, found, range, slot_of(r, range->object, owner), cells_for(r, place, range, owner), follows);
-            since = range->end;
-            own = 0;
-        } else if (k < count) {
-            own += range->end - range->first;
+            sonde__cuda_home_other(&home, range->first, range->end);
+        } else {
+            home.own += range->end - range->first;
         }
         follows = owner != 0;
     }
+    struct sonde_plan_remote *t = &r->table;
+    t->home = home.at;
+    t->home_bytes = home.bytes;
     sonde__plan_remote_close(t, found);
     t->cells = r->elements ? r->elements->at : 0;
 }
@@ -332,7 +340,7 @@ void sonde__cuda_remote_point(struct sonde_cuda_reach *out, const struct sonde_c
     for (uint32_t i = 0; i < k->flow.pointer_count; i++) {
         const uint64_t address = sonde__cuda_pointer_of(k, parameters, i);
         objects[i] = address ? sonde_object_at(address) : 0;
-        out->owners[i] = address ? remote_owner(place, address, objects[i]) : 0;
+        out->owners[i] = address ? sonde__cuda_remote_owner(place, address, objects[i]) : 0;
         objects[i] = out->owners[i] ? objects[i] : 0;
         out->pointers += out->owners[i] != 0;
     }
@@ -372,13 +380,14 @@ static uint32_t add_row(const struct sonde_cuda_remote_area *a, uint32_t k, uint
         .number = k,
         .what = (uint8_t)access->op,
         .bytes = (uint8_t)(access->element_bytes * access->elements),
+        .group = (uint8_t)a->group,
         .device = a->place->device,
         .owner = owner - OWNER(0),
     });
 }
 
 /* Under all.lock. Memory of an area that cannot be used stays taken: freeing it would wait for the program's kernels. */
-static struct sonde_cuda_remote_area *area_new(const struct sonde_cuda_kernel *k, uint32_t node, const struct sonde_cuda_reach *reach, struct sonde_cuda_place *place)
+static struct sonde_cuda_remote_area *area_new(const struct sonde_cuda_kernel *k, uint32_t node, uint32_t group, const struct sonde_cuda_reach *reach, struct sonde_cuda_place *place)
 {
     const struct sonde_plan plan = sonde__ptx_plan(k->function, &k->flow, sonde__cuda_twins.plan);
     struct sonde_cuda_remote_area *a = sonde__memory_get(sizeof *a + (k->function->accesses + plan.checked * SONDE_PLAN_REMOTE_SLOTS) * sizeof *a->rows);
@@ -387,6 +396,7 @@ static struct sonde_cuda_remote_area *area_new(const struct sonde_cuda_kernel *k
     a->kernel = k;
     a->place = place;
     a->node = node;
+    a->group = group;
     a->plan = plan;
     a->bytes = parts_of(place) * sonde__plan_part(&plan);
     memcpy(a->sites, reach->sites, k->flow.pointer_count * sizeof *a->sites);
@@ -403,27 +413,27 @@ static struct sonde_cuda_remote_area *area_new(const struct sonde_cuda_kernel *k
     return a;
 }
 
-static bool is_same(const struct sonde_cuda_remote_area *a, const struct sonde_cuda_kernel *k, uint32_t node, const struct sonde_cuda_reach *reach,
+static bool is_same(const struct sonde_cuda_remote_area *a, const struct sonde_cuda_kernel *k, uint32_t node, uint32_t group, const struct sonde_cuda_reach *reach,
                     const struct sonde_cuda_place *place)
 {
     const size_t bytes = k->flow.pointer_count * sizeof *a->sites;
-    return a->kernel == k && a->node == node && a->place == place && !memcmp(a->sites, reach->sites, bytes) && !memcmp(a->owners, reach->owners, bytes);
+    return a->kernel == k && a->node == node && a->group == group && a->place == place && !memcmp(a->sites, reach->sites, bytes) && !memcmp(a->owners, reach->owners, bytes);
 }
 
-struct sonde_cuda_remote_area *sonde__cuda_remote_area(const struct sonde_cuda_kernel *k, uint32_t node, const struct sonde_cuda_reach *reach,
+struct sonde_cuda_remote_area *sonde__cuda_remote_area(const struct sonde_cuda_kernel *k, uint32_t node, uint32_t group, const struct sonde_cuda_reach *reach,
                                                        struct sonde_cuda_place *place)
 {
     const size_t bytes = k->flow.pointer_count * sizeof *reach->sites;
     const uint64_t hash =
-        (XXH3_64bits_withSeed(reach->sites, bytes, (uint64_t)node << 32 ^ (uintptr_t)k ^ place->uid) ^ XXH3_64bits(reach->owners, bytes)) | 1;
+        (XXH3_64bits_withSeed(reach->sites, bytes, (uint64_t)node << 32 ^ (uint64_t)group << 29 ^ (uintptr_t)k ^ place->uid) ^ XXH3_64bits(reach->owners, bytes)) | 1;
     uint64_t first = 0;
     sonde__shared_map_get(&by_hash, hash, &first);
     struct sonde_cuda_remote_area *a = (void *)(uintptr_t)first;
-    while (a && !is_same(a, k, node, reach, place))
+    while (a && !is_same(a, k, node, group, reach, place))
         a = a->alike;
     if (!a) {
         sonde__lock(&all.lock);
-        a = area_new(k, node, reach, place);
+        a = area_new(k, node, group, reach, place);
         if (a) { /* of two threads that come at once each has its own: their rows are added */
             sonde__shared_map_get(&by_hash, hash, &first);
             a->alike = (void *)(uintptr_t)first;

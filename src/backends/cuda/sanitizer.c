@@ -26,7 +26,7 @@ bool sonde__sanitizer_on;
 const char *sonde__sanitizer_attach(char *room, size_t size)
 {
     (void)room, (void)size;
-    return "this Sonde was built without the headers of the Compute Sanitizer API, which --values-engine=sanitizer needs";
+    return "this Sonde was built without the headers of the Compute Sanitizer API, which the engine sanitizer needs";
 }
 const char *sonde__sanitizer_values(char *room, size_t size)
 {
@@ -66,7 +66,7 @@ const char *sonde__sanitizer_text(SanitizerResult result)
 bool sonde__sanitizer_did(const char *call, SanitizerResult result)
 {
     if (result != SANITIZER_SUCCESS)
-        sonde_note("values: Compute Sanitizer: %s: %s (%d)", call, sonde__sanitizer_text(result), (int)result);
+        sonde_note("Compute Sanitizer: %s: %s (%d)", call, sonde__sanitizer_text(result), (int)result);
     return result == SANITIZER_SUCCESS;
 }
 
@@ -305,7 +305,7 @@ static void set(const Sanitizer_MemsetData *m)
                                      .bytes = here()->fill_bytes ? here()->fill_bytes : elements * m->elementSize});
 }
 
-/* Patches stay out of graphs: of their kernels no values are looked at (docs/values.md). */
+/* Patches stay out of graphs: their kernels are not looked at (docs/values.md). */
 static void node(const Sanitizer_GraphNodeLaunchData *n)
 {
     if (n->nodeType == CU_GRAPH_NODE_TYPE_KERNEL)

@@ -1,4 +1,4 @@
-/* sanitizer.h - the Compute Sanitizer engine: values of code that is machine code only (--values-engine=sanitizer).
+/* sanitizer.h - the Compute Sanitizer engine: what kernels access, of which there is machine code only (--values-engine=sanitizer, --comm-engine=sanitizer).
  *
  * NVIDIA allows one of CUPTI and the Sanitizer API in a process. With this engine the Sanitizer's library stands in CUPTI's place:
  * sanitizer.c gives the other files of this folder what they ask CUPTI for (calls, contexts, streams, loaded code), and reports
@@ -17,7 +17,7 @@ extern bool sonde__sanitizer_on;
 
 /* Opens the library and subscribes. NULL, or why not (static or in `room`). */
 const char *sonde__sanitizer_attach(char *room, size_t size);
-/* Then: NULL, or why no values will be looked at. */
+/* Then: NULL, or why no kernels will be looked at. */
 const char *sonde__sanitizer_values(char *room, size_t size);
 /* Within collect: what was reported. */
 void sonde__sanitizer_collect(void);
@@ -59,6 +59,7 @@ struct sonde_sanitizer_thread {
     /* Of a launch that may be looked at (patches.c). */
     bool under_way, begun;
     uint8_t why;                        /* enum sonde_value_missed */
+    uint8_t group;                      /* of the launches that are looked at */
     uint32_t nested;                    /* calls within it */
     uint32_t operation;
     struct sonde_patched_kernel *kernel;
@@ -73,6 +74,31 @@ bool sonde__sanitizer_did(const char *call, SanitizerResult result);
 #define SONDE_SANITIZER_DID(call, ...) sonde__sanitizer_did(#call, sonde__sanitizer.call(__VA_ARGS__))
 
 /* ---- patches (patches.c) ------------------------------------------------------------------------- */
+
+/* What they look at. */
+#define SONDE_PATCHES_FUNCTIONS 5u
+struct sonde_patch_range;
+struct sonde_patch_launch;
+struct sonde_patches_for {
+    const char *option; /* in notes */
+    struct sonde_patches_function {
+        Sanitizer_InstructionId instruction;
+        const char *name;      /* of the function before each (instrument/patch.h); NULL: no more */
+        const char *otherwise; /* what is not looked at where there is no such instruction; NULL: nothing is, then */
+    } functions[SONDE_PATCHES_FUNCTIONS];
+    size_t table_bytes;
+    /* How many of the ranges are left, of all memory in order; NULL: all are. Sets what else its launches are given. */
+    uint32_t (*choose)(struct sonde_patch_launch *launch, struct sonde_cuda_place *place, struct sonde_patch_range *ranges, uint32_t count);
+    uint32_t (*group)(uint32_t operation); /* NULL: launches are in none */
+    void (*missed)(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine, uint32_t group);
+    /* Makes rows of a context's table; `state`: NULL at first, its own. False: not of all yet. */
+    bool (*read)(struct sonde_cuda_place *place, void **state, void *table, bool last);
+};
+extern const struct sonde_patches_for sonde__patches_values, sonde__patches_remote;
+/* The number of the instruction at `pc` in the operation's kernel, as the place has it, and in a function that this calls something with SONDE_PATCHES_ELSEWHERE. False: its launch has
+ * not returned yet, so that it is not known where its code is. */
+#define SONDE_PATCHES_ELSEWHERE 0x80000000u
+bool sonde__patches_number(const struct sonde_cuda_place *place, uint32_t operation, uint64_t pc, uint32_t *number);
 
 const char *sonde__patches_begin(char *room, size_t size);
 void sonde__patches_module_loaded(const Sanitizer_ResourceModuleData *module);

@@ -551,6 +551,16 @@ void sonde__cuda_areas_read(struct sonde_cuda_place *place, bool last);
 
 /* ---- accesses of kernels to other memory (remote.c) --------------------------------------------- */
 
+/* Whose memory an address is in, for kernels of the place's device: 0: its own, or nobody knows; 1: the host's; else one more than the device that owns it,
+ * or SONDE_REMOTE_OTHERS. `object`: which is there, 0 not known. */
+uint32_t sonde__cuda_remote_owner(const struct sonde_cuda_place *place, uint64_t address, uint32_t object);
+/* The stretch between other memory in which most of a device's own lies: `own` grows by the bytes of each range that is its own, in the order of addresses; other
+ * memory is told, and at last what begins and ends at UINT64_MAX. */
+struct sonde_cuda_home {
+    uint64_t at, bytes;
+    uint64_t since, own, most;
+};
+void sonde__cuda_home_other(struct sonde_cuda_home *h, uint64_t first, uint64_t end);
 struct sonde_cuda_reach { /* of a launch */
     struct sonde_plan_remote table; /* all memory that is not its device's */
     uint32_t pointers;              /* of those below that are not 0 */
@@ -564,7 +574,7 @@ bool sonde__cuda_remote_needs(const struct sonde_cuda_reach *reach, const struct
 bool sonde__cuda_remote_fits(const struct sonde_cuda_kernel *k);
 struct sonde_cuda_remote_area;
 /* Of a kernel in its context; NULL: no memory. It is launched with that area, at this address. */
-struct sonde_cuda_remote_area *sonde__cuda_remote_area(const struct sonde_cuda_kernel *k, uint32_t node, const struct sonde_cuda_reach *reach,
+struct sonde_cuda_remote_area *sonde__cuda_remote_area(const struct sonde_cuda_kernel *k, uint32_t node, uint32_t group, const struct sonde_cuda_reach *reach,
                                                        struct sonde_cuda_place *place);
 CUdeviceptr sonde__cuda_remote_launch(struct sonde_cuda_remote_area *a);
 void sonde__cuda_remote_read(struct sonde_cuda_place *place, bool last);

@@ -222,7 +222,7 @@ void doctor_cure_recording(struct doctor *d, const json_t *answer, const char *n
         doctor_try(d, "unset CUDA_INJECTION64_PATH");
 }
 
-/* ---- what --values-engine=sanitizer needs --------------------------------------------------- */
+/* ---- what the engine sanitizer needs --------------------------------------------------- */
 
 /* The file in these folders that sorts last; `rest` is below each. */
 static bool find_library(const char *folders, const char *rest, char *path, size_t size)
@@ -253,7 +253,7 @@ static void put_sanitizer(struct doctor *d)
         doctor_put(d, "Compute Sanitizer", DOCTOR_FINE, "%s", path);
         return;
     }
-    doctor_put(d, "Compute Sanitizer", DOCTOR_NOTE, "%s%s%s: --values-engine=sanitizer needs libsanitizer-public.so", is_named ? "SONDE_SANITIZER names " : "",
+    doctor_put(d, "Compute Sanitizer", DOCTOR_NOTE, "%s%s%s: --values-engine and --comm-engine=sanitizer need libsanitizer-public.so", is_named ? "SONDE_SANITIZER names " : "",
                is_named ? path : "not found", is_named ? ", which cannot be read" : "");
     doctor_try(d, "pip install nvidia-cuda-sanitizer-api && export SONDE_SANITIZER=$(python3 -c 'import sysconfig; "
                   "print(sysconfig.get_path(\"purelib\"))')/nvidia/cu13/compute-sanitizer/libsanitizer-public.so");

@@ -21,6 +21,7 @@
 #include "analyze/symbols/code.h"
 #include "analyze/symbols/symbols.h"
 #include "analyze/symbols/instructions.h"
+#include "analyze/symbols/places.h"
 #include "analyze/symbols/types.h"
 #include "analyze/trace/trace.h"
 #include "base/kinds.h"
@@ -113,6 +114,8 @@ static void close_processes(struct closing *c, const struct record_options *opti
     if (!c->running && !c->failed && (c->last || !*c->paths->job)) /* what cannot be removed stays */
         (void)sonde_code_trim(c->output, c->progress);
     if (options->engine && !c->running && !c->failed && sonde_types_resolve(c->output, &diag) != SONDE_OK)
+        sonde_say_diag(&diag);
+    if (options->comm_engine && !c->running && !c->failed && sonde_places_resolve(c->output, &diag) != SONDE_OK)
         sonde_say_diag(&diag);
     if (options->pc_cycles && !c->running && !c->failed && sonde_instructions_resolve(c->output, &diag) != SONDE_OK)
         sonde_say_diag(&diag);

@@ -108,6 +108,8 @@ static json_t *options_object(const struct record_options *o)
         set(object, "comm_sample", json_string(o->comm_sample));
     if (o->engine)
         set(object, "values_engine", json_string(record_engine_names[o->engine]));
+    if (o->comm_engine)
+        set(object, "comm_engine", json_string(record_engine_names[o->comm_engine]));
     if (o->values_sample)
         set(object, "values_sample", json_string(o->values_sample));
     if (o->values_blocks)

@@ -308,8 +308,8 @@ char **record_environment(const struct record_options *o, const struct record_pa
     put_number(&e, "SONDE_COUNTER_SERIES", o->series_ns);
     put_number(&e, "SONDE_REPLAY", (uint64_t)o->replay);
     put_number(&e, "SONDE_PC", (uint64_t)o->pc_cycles);
-    if (o->engine)
-        put(&e, "SONDE_VALUES_ENGINE", record_engine_names[o->engine]);
+    if (o->engine || o->comm_engine)
+        put(&e, "SONDE_VALUES_ENGINE", record_engine_names[o->engine ? o->engine : o->comm_engine]);
     put_number(&e, "SONDE_VALUES_MEMORY", o->values_bytes);
     if (o->values_host_bytes != RECORD_HOST_QUARTER)
         put_number(&e, "SONDE_VALUES_HOST_MEMORY", o->values_host_bytes);

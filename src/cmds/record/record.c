@@ -56,8 +56,12 @@ static const struct sonde_option options[] = {
     {.name = "comm", .type = SONDE_OPTION_CHOICE, .argument = "WHAT", .offset = AT(comm), .choices = record_comm_names, .otherwise = "all",
      .help = "what `sonde report DIR comm` knows: copies, which needs nothing (copies); also the loads, stores and atomics of CUDA kernels to memory "
              "of other devices and of the host (kernels, all; all is the default of --comm)"},
+    {.name = "comm-engine", .type = SONDE_OPTION_CHOICE, .argument = "ENGINE", .offset = AT(comm_engine), .choices = record_engine_names,
+     .help = "--comm: how kernels are looked at; auto (default): in instrumented copies of those whose code is known; sanitizer: all that is machine code "
+             "(NCCL and other libraries), with Compute Sanitizer; slow, and without device times"},
     {.name = "comm-sample", .type = SONDE_OPTION_STRING, .argument = "N[/M]", .offset = AT(comm_sample),
-     .help = "--comm: of each kernel, by calling context and launch size, only the first N launches, or the first N of each M (default: all)"},
+     .help = "--comm: of each kernel, by calling context and launch size, only the first N launches, or the first N of each M (default: all; 1/20 with "
+             "--comm-engine=sanitizer)"},
     {.name = "comm-elements", .type = SONDE_OPTION_INT, .argument = "CELLS", .offset = AT(comm_cells), .low = 64, .high = 1 << 24, .otherwise = "65536",
      .help = "--comm: also which elements of each data object kernels access, for `sonde report DIR comm --by element`: in cells of four bytes, or of as many as leave "
              "CELLS of an allocation (default: 65536)"},
@@ -268,6 +272,8 @@ static bool read_sample(struct record_options *o)
     const char *of, *sample = o->comm_sample ? o->comm_sample : o->values_sample;
     if (!sample && o->engine)
         sample = o->values_sample = SAMPLE_OF_SANITIZER;
+    if (!sample && o->comm_engine)
+        sample = o->comm_sample = SAMPLE_OF_SANITIZER;
     if (!sample)
         return true;
     o->values_first = isdigit((unsigned char)*sample) ? strtoull(sample, &end, 10) : 0;
@@ -309,6 +315,10 @@ static bool check_looks(struct record_options *o)
         sonde_say("--comm=%s and --values each put code of their own into kernels: record twice", record_comm_names[o->comm]);
     else if (o->comm_sample && !o->comm)
         sonde_say("--comm-sample is for --comm=kernels and --comm=all");
+    else if (o->comm_engine && (!o->comm || strcmp(record_api_names[o->api], "work") != 0))
+        sonde_say("--comm-engine=sanitizer is for --comm=kernels and --comm=all, without --api all");
+    else if (o->comm_engine && o->comm_cells)
+        sonde_say("--comm-elements is not for --comm-engine=sanitizer, which counts by line and object");
     else if (o->comm_cells && !o->comm)
         sonde_say("--comm-elements is for --comm=kernels and --comm=all");
     else if (o->counters && !o->series_ns && (o->comm || o->values))

@@ -61,7 +61,7 @@ struct record_options {
     uint64_t series_ns;                 /* interval of counters over time; 0: none */
     int64_t pc_cycles;                  /* between two samples of where warps are; 0: none */
     int replay;
-    int engine;                         /* index into record_engine_names */
+    int engine, comm_engine;            /* indices into record_engine_names */
     const char *values_sample;          /* "N" or "N/M"; NULL: all */
     uint64_t values_first, values_of;   /* this, or comm_sample, as numbers */
     const char *values_every;           /* "1/M": blocks; NULL: all */

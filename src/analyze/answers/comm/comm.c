@@ -20,6 +20,7 @@ struct flow { /* what one call path moved one way, of the objects of one site */
     uint32_t object_kind, object_node;
     struct sonde_comm_end owner;
     struct sonde_comm_sum sum;
+    uint64_t group[SONDE_REMOTE_GROUPS]; /* bytes of a kernel's, by the group of its launches */
 };
 
 struct sums {
@@ -33,6 +34,9 @@ struct sums {
     uint32_t index;           /* of the process that is being read */
     struct sonde_map ranks;       /* hash of process, communicator's lane and rank -> whose device that is, 1 << 63 | process << 32 | device */
     struct sonde_map collectives; /* hash of process, lane, name and how -> index in out's */
+    struct sonde_map samples;     /* process << 32 | leaf -> index */
+    SONDE_VECTOR(struct sonde__comm_sample) sample;
+    bool machine;                 /* NCCL's kernels were looked at themselves */
     struct sonde_comm *out;
 };
 
@@ -50,13 +54,26 @@ static bool same_flow(const struct flow *a, const struct flow *b)
            a->object_node == b->object_node && sonde_comm_end_equal(a->owner, b->owner) && a->file == b->file && a->line == b->line;
 }
 
-static void add(struct sonde_comm_sum *sum, const struct sonde_comm_sum *more)
+void sonde_comm_add(struct sonde_comm_sum *sum, const struct sonde_comm_sum *more)
 {
     sum->operations += more->operations;
     sum->bytes += more->bytes;
     sum->timed += more->timed;
     sum->ns += more->ns;
     sum->flags += more->flags;
+    sum->more.bytes += more->more.bytes;
+    sum->more.error += more->more.error;
+    if (more->more.freedom && (!sum->more.freedom || more->more.freedom < sum->more.freedom))
+        sum->more.freedom = more->more.freedom;
+    sum->more.unknown |= more->more.unknown;
+    sum->more.single |= more->more.single;
+}
+
+static void add_to_flow(struct flow *f, const struct flow *more)
+{
+    sonde_comm_add(&f->sum, &more->sum);
+    for (unsigned k = 0; k < SONDE_REMOTE_GROUPS; k++)
+        f->group[k] += more->group[k];
 }
 
 static uint64_t key_of(const struct flow *f)
@@ -73,12 +90,12 @@ static int add_flow(struct sums *s, struct flow *more)
 {
     uint64_t at, key;
     if (s->last < s->flows.count && same_flow(&s->flows.items[s->last], more)) {
-        add(&s->flows.items[s->last].sum, &more->sum);
+        add_to_flow(&s->flows.items[s->last], more);
         return 0;
     }
     for (key = key_of(more); sonde_map_get(&s->by_key, key, &at); key++)
         if (same_flow(&s->flows.items[at], more)) {
-            add(&s->flows.items[at].sum, &more->sum);
+            add_to_flow(&s->flows.items[at], more);
             s->last = at;
             return 0;
         }
@@ -169,13 +186,14 @@ static int add_asked(struct sums *s, const struct sonde_row_op *op, uint32_t lan
         (sonde_map_put(&s->collectives, key, at) || sonde_vector_push(&s->out->collectives, one)))
         return SONDE_ENOMEM;
     struct sonde_comm_collective *c = &s->out->collectives.items[at];
-    add(&c->asked, asked);
+    sonde_comm_add(&c->asked, asked);
     c->sent += sent->receives ? 0 : sent->bytes;
     c->sent_known &= sent->known;
     return 0;
 }
 
-/* What a rank sends counts where it is sent; what it receives only where the sender was not recorded. */
+/* What a rank sends counts where it is sent; what it receives only where the sender was not recorded. Where all that its kernels access is counted
+ * (--comm-engine=sanitizer), these bytes are there already. */
 static int add_collective(struct sums *s, const struct sonde_row_op *op, uint32_t lane, const struct sonde_comm_sum *asked)
 {
     const struct sonde_process *p = &s->m->processes[s->index];
@@ -194,6 +212,8 @@ static int add_collective(struct sums *s, const struct sonde_row_op *op, uint32_
     const int rc = add_asked(s, op, lane, asked, &sent);
     f.sum.bytes = sent.bytes;
     f.sum.flags = sent.flags;
+    if (s->machine)
+        return rc;
     s->out->roughly |= !sent.exact;
     return rc || (sent.known && (!sent.bytes || (sent.receives && there.where))) ? rc : add_flow(s, &f);
 }
@@ -224,24 +244,60 @@ struct sonde_comm_end sonde__comm_end_on(uint32_t device)
     return end_at(device ? SONDE_COMM_DEVICE : SONDE_COMM_HOST, device);
 }
 
-static int add_access(struct sums *s, const struct sonde_row_remote *row)
+/* `place`: where it is, of machine code; NULL: not known. */
+static int add_access(struct sums *s, const struct sonde_row_remote *row, const struct sonde_row_place *place)
 {
     const struct sonde_process *p = &s->m->processes[s->index];
+    const uint32_t file = place ? place->file : row->file;
     const struct sonde_comm_end here = sonde__comm_end_on(row->device), there = sonde__comm_end_on(row->owner);
     const bool loads = row->what == SONDE_ACCESS_LOAD || row->what == SONDE_ACCESS_COPY, stores = row->what == SONDE_ACCESS_STORE;
     struct flow f = {
         .pair = {s->index, loads ? there : here, loads ? here : there, loads ? SONDE_COMM_LOAD : (stores ? SONDE_COMM_STORE : SONDE_COMM_ATOMIC)},
         .leaf = sonde_profile_locate(s->profile, s->index, row->node),
-        .file = row->file ? sonde_process_string(p, row->file) : NULL,
-        .line = row->line,
+        .file = file ? sonde_process_string(p, file) : NULL,
+        .line = place ? place->line : row->line,
         .sum = {.operations = row->count, .bytes = row->count * row->bytes},
     };
     set_object(s, &f, row->object);
     f.owner = there; /* a pool's device may be known by its use alone */
+    f.group[row->missed % SONDE_REMOTE_GROUPS] = f.sum.bytes;
     return add_flow(s, &f);
 }
 
-static int add_coverage(const struct sums *s, const struct sonde_row_remote *row, struct sonde_comm *out)
+/* NULL: no memory. */
+static struct sonde__comm_sample *sample_of(struct sums *s, uint32_t leaf)
+{
+    const uint64_t key = ((uint64_t)s->index << 32 | leaf) + 1;
+    uint64_t at = s->sample.count;
+    if (!sonde_map_get(&s->samples, key, &at) && (sonde_map_put(&s->samples, key, at) || sonde_vector_push(&s->sample, (struct sonde__comm_sample){0})))
+        return NULL;
+    return &s->sample.items[at];
+}
+
+static int add_sample(struct sums *s, const struct sonde_row_remote *row, uint32_t leaf)
+{
+    struct sonde__comm_sample *sample = sample_of(s, leaf);
+    if (!sample)
+        return SONDE_ENOMEM;
+    if (row->missed == SONDE_VALUE_MISSED_NONE)
+        sample->launches[row->what % SONDE_REMOTE_GROUPS] += row->count;
+    else
+        *(row->missed == SONDE_VALUE_MISSED_SAMPLE ? &sample->left_out : &sample->others) += row->count;
+    return 0;
+}
+
+/* When all rows are there. */
+static void estimate(struct sums *s)
+{
+    for (size_t i = 0; i < s->flows.count; i++) {
+        struct flow *f = &s->flows.items[i];
+        uint64_t at;
+        if (sonde_comm_is_of_kernel(f->pair.kind) && sonde_map_get(&s->samples, ((uint64_t)f->pair.process << 32 | f->leaf) + 1, &at))
+            f->sum.more = sonde__comm_estimate(&s->sample.items[at], f->group);
+    }
+}
+
+static int add_coverage(struct sums *s, const struct sonde_row_remote *row, struct sonde_comm *out)
 {
     const uint32_t leaf = sonde_profile_locate(s->profile, s->index, row->node);
     const char *name = s->profile->nodes.items[leaf].name;
@@ -253,11 +309,12 @@ static int add_coverage(const struct sums *s, const struct sonde_row_remote *row
     struct sonde_comm_coverage *c = &out->coverage.items[i];
     c->engines |= row->engine < SONDE_ENGINE_COUNT ? 1u << row->engine : 0;
     out->partial |= row->missed != SONDE_VALUE_MISSED_NONE;
+    out->blind |= row->missed != SONDE_VALUE_MISSED_NONE && row->missed != SONDE_VALUE_MISSED_SAMPLE;
     if (row->missed == SONDE_VALUE_MISSED_NONE)
         c->looked_at += row->count;
     else if (row->missed < SONDE_VALUE_MISSED_COUNT)
         c->missed[row->missed] += row->count;
-    return 0;
+    return add_sample(s, row, leaf);
 }
 
 /* What was never executed is nothing. They have no times: of a part of the run there are none. */
@@ -265,13 +322,18 @@ static int add_kernels(struct sums *s, bool whole, struct sonde_comm *out)
 {
     const struct sonde_process *p = &s->m->processes[s->index];
     const struct sonde_row_remote *rows = p->tables[SONDE_TABLE_REMOTE].rows;
+    const struct sonde_row_place *places = p->tables[SONDE_TABLE_PLACE].rows; /* in the order of rows */
+    uint32_t at = 0;
     int rc = 0;
     for (uint32_t k = 1; k < p->tables[SONDE_TABLE_REMOTE].count && !rc; k++) {
+        while (at < p->tables[SONDE_TABLE_PLACE].count && places[at].remote < k)
+            at++;
+        const struct sonde_row_place *place = at < p->tables[SONDE_TABLE_PLACE].count && places[at].remote == k ? &places[at] : NULL;
         out->kernels |= rows[k].node != 0;
         if (rows[k].node && rows[k].count && !rows[k].device)
             rc = add_coverage(s, &rows[k], out);
         else if (rows[k].node && rows[k].count && whole)
-            rc = add_access(s, &rows[k]);
+            rc = add_access(s, &rows[k], place);
     }
     return rc;
 }
@@ -310,17 +372,23 @@ static int add_migrations(struct sums *s, bool whole)
             continue;
         set_object(s, &f, row->object);
         if (!row->faults)
-            add(&s->out->managed, &f.sum);
+            sonde_comm_add(&s->out->managed, &f.sum);
         rc = row->faults ? add_faults(s, row, &f) : add_flow(s, &f);
     }
     return rc;
 }
 
+static const char *asked_for(const struct sonde_measurement *m, const char *option)
+{
+    const char *value = json_string_value(json_object_get(json_object_get(m->manifest, "options"), option));
+    return value ? value : "";
+}
+
 /* Of CUDA, in a measurement of which nobody asked what is moved of it. */
 static bool has_managed(const struct sonde_measurement *m)
 {
-    const char *asked = json_string_value(json_object_get(json_object_get(m->manifest, "options"), "comm"));
-    for (uint32_t i = 0; asked && strcmp(asked, "copies") == 0 && i < m->process_count; i++) {
+    const bool copies = strcmp(asked_for(m, "comm"), "copies") == 0;
+    for (uint32_t i = 0; copies && i < m->process_count; i++) {
         const struct sonde_process *p = &m->processes[i];
         if (p->device_count < 2 || strcmp(sonde_process_string(p, p->devices[1].backend), "cuda") != 0)
             continue;
@@ -489,18 +557,26 @@ static void merge_ways(struct sonde_comm_way *items, size_t *count)
     qsort(items, *count, sizeof *items, by_pair);
     for (size_t i = 1; i < *count; i++)
         if (same_pair(&items[kept].pair, &items[i].pair))
-            add(&items[kept].sum, &items[i].sum);
+            sonde_comm_add(&items[kept].sum, &items[i].sum);
         else
             items[++kept] = items[i];
     *count = kept + 1;
     qsort(items, *count, sizeof *items, pairs_by_bytes);
 }
 
+/* Of whatever kernel: one that was not looked at may have more of it. */
+static struct sonde_comm_sum whoever(const struct sums *s, const struct flow *f)
+{
+    struct sonde_comm_sum sum = f->sum;
+    sum.more.unknown |= s->out->blind && sonde_comm_is_of_kernel(f->pair.kind);
+    return sum;
+}
+
 static int sum_pairs(const struct sums *s, struct sonde_comm *out)
 {
     int rc = 0;
     for (size_t i = 0; i < s->flows.count && !rc; i++)
-        rc = sonde_vector_push(&out->pairs, (struct sonde_comm_way){s->flows.items[i].pair, s->flows.items[i].sum});
+        rc = sonde_vector_push(&out->pairs, (struct sonde_comm_way){s->flows.items[i].pair, whoever(s, &s->flows.items[i])});
     merge_ways(out->pairs.items, &out->pairs.count);
     for (size_t i = 0; i < out->pairs.count && !rc; i++) {
         struct sonde_comm_way way = out->pairs.items[i];
@@ -561,7 +637,7 @@ static int sum_lines(const struct sums *s, struct sonde_comm *out)
     qsort_r(items, out->lines.count, sizeof *items, by_line_and_node, (void *)s->profile);
     for (size_t i = 1; i < out->lines.count; i++)
         if (by_line(&items[kept], &items[i], (void *)s->profile) == 0)
-            add(&items[kept].sum, &items[i].sum);
+            sonde_comm_add(&items[kept].sum, &items[i].sum);
         else
             items[++kept] = items[i];
     out->lines.count = kept + 1;
@@ -574,7 +650,7 @@ static int sum_objects(const struct sums *s, struct sonde_comm *out)
     size_t kept = 0;
     for (size_t i = 0; i < s->flows.count; i++) {
         const struct flow *f = &s->flows.items[i];
-        if (sonde_vector_push(&out->objects, (struct sonde_comm_object){f->pair, f->object_kind, f->object_node, f->owner, f->sum}))
+        if (sonde_vector_push(&out->objects, (struct sonde_comm_object){f->pair, f->object_kind, f->object_node, f->owner, whoever(s, f)}))
             return SONDE_ENOMEM;
     }
     if (!out->objects.count)
@@ -583,7 +659,7 @@ static int sum_objects(const struct sums *s, struct sonde_comm *out)
     qsort_r(items, out->objects.count, sizeof *items, by_object, (void *)s->profile);
     for (size_t i = 1; i < out->objects.count; i++)
         if (by_object(&items[kept], &items[i], (void *)s->profile) == 0)
-            add(&items[kept].sum, &items[i].sum);
+            sonde_comm_add(&items[kept].sum, &items[i].sum);
         else
             items[++kept] = items[i];
     out->objects.count = kept + 1;
@@ -595,9 +671,9 @@ static void sum_all(const struct sums *s, struct sonde_comm *out)
 {
     for (size_t i = 0; i < s->flows.count; i++) {
         const struct flow *f = &s->flows.items[i];
-        add(&out->all, &f->sum);
+        sonde_comm_add(&out->all, &f->sum);
         if (f->pair.from.where == SONDE_COMM_UNKNOWN || f->pair.to.where == SONDE_COMM_UNKNOWN)
-            add(&out->unknown, &f->sum);
+            sonde_comm_add(&out->unknown, &f->sum);
     }
 }
 
@@ -621,10 +697,11 @@ static int read_process(struct sums *s, struct sonde_comm *out)
 int sonde_comm_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde_comm_config *config,
                        struct sonde_comm *out)
 {
-    struct sums s = {.m = m, .profile = profile, .config = config, .out = out};
+    struct sums s = {.m = m, .profile = profile, .config = config, .machine = strcmp(asked_for(m, "comm_engine"), "sanitizer") == 0, .out = out};
     int rc = sonde_object_model_build(m, profile, &s.model);
     for (; s.index < m->process_count && !rc; s.index++)
         rc = read_process(&s, out);
+    estimate(&s);
     rc = rc ? rc : sum_pairs(&s, out);
     rc = rc ? rc : sum_lines(&s, out);
     rc = rc ? rc : sum_objects(&s, out);
@@ -642,6 +719,8 @@ int sonde_comm_compute(const struct sonde_measurement *m, const struct sonde_pro
         qsort(out->collectives.items, out->collectives.count, sizeof *out->collectives.items, by_sent);
     sonde_map_fini(&s.ranks);
     sonde_map_fini(&s.collectives);
+    sonde_map_fini(&s.samples);
+    sonde_vector_fini(&s.sample);
     sonde_vector_fini(&s.flows);
     sonde_map_fini(&s.by_key);
     sonde_object_model_fini(&s.model);

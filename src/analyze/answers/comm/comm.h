@@ -1,7 +1,7 @@
 /* comm.h - which device, or the host, sent how many bytes to which: by pair, by the line that asked, by data object.
  *
- * Of copies and migrations, as the runtime reported them, and of accesses of kernels that were counted (record --comm): nothing is
- * estimated. An end of which the runtime did not say where it lies is unknown, and counts as that. docs/communication.md defines each number.
+ * Of copies and migrations, as the runtime reported them, and of accesses of kernels that were counted (record --comm). Where only a sample of
+ * launches was looked at, it is estimated beside that how much all of them accessed (sample.c). An end of which the runtime did not say where it lies is unknown, and counts as that. docs/communication.md defines each number.
  *
  * Threads: any, one at a time per result.
  */
@@ -58,7 +58,18 @@ struct sonde_comm_sum {
     uint64_t operations, bytes; /* of a kernel: accesses of single threads */
     uint64_t timed, ns;  /* of the operations: those with device times, and these added up */
     uint64_t flags;      /* bytes beside these that a link carries for them: NCCL's */
+    struct sonde_comm_estimate {
+        double bytes, error;   /* what launches that were not chosen (--comm-sample) have beside these, and its standard error; errors add up, since all of a
+                                * launch may be more at once */
+        uint64_t freedom;      /* the least of those of which it is made; 0: of none */
+        bool unknown;          /* some launches were left out for other reasons, so that it is not known how much they have */
+        bool single;           /* of some kernel one launch alone was looked at: its error is not known */
+    } more;
 };
+void sonde_comm_add(struct sonde_comm_sum *sum, const struct sonde_comm_sum *more);
+/* All bytes, as far as they can be told, and their interval of 95 %. False: not known, or, of the interval, not known. */
+bool sonde_comm_estimated(const struct sonde_comm_sum *sum, double *bytes);
+bool sonde_comm_interval(const struct sonde_comm_sum *sum, double *low, double *high);
 
 struct sonde_comm_line { /* what one line of the user's asked for */
     struct sonde_comm_pair pair;
@@ -150,6 +161,7 @@ struct sonde_comm { /* ready when zeroed; each list adds up to `all`, most bytes
     SONDE_VECTOR(struct sonde_comm_run) runs;
     uint32_t unread;                    /* arrays of which it is not known what was accessed: their program was killed, or there was no room */
     bool partial;                       /* of some kernels not all launches: then their kinds' sums are the least that there was */
+    bool blind;                         /* of some for another reason than --comm-sample, so that it is not known what they have */
     bool roughly;                       /* of some collectives it is not known exactly what a rank sends */
     bool unmoved;                       /* there was managed memory, and nobody asked what was moved of it */
     bool moved;                         /* managed memory was moved, or missed: of the whole run, so nothing of it in a part */
@@ -174,6 +186,14 @@ int sonde__comm_links(const struct sonde_measurement *m, struct sonde_comm *comm
 
 /* Where a row of REMOTE or ARRAY says `device` or `owner`; unknown for SONDE_REMOTE_OTHERS. */
 struct sonde_comm_end sonde__comm_end_on(uint32_t device);
+
+/* How the launches of an operation, in one calling context, were chosen (sample.c). */
+struct sonde__comm_sample {
+    uint64_t launches[SONDE_REMOTE_GROUPS]; /* that were looked at, by group */
+    uint64_t left_out, others;              /* not chosen; not looked at for other reasons */
+};
+/* What all launches have beside what those that were looked at did, whose bytes are given by group. */
+struct sonde_comm_estimate sonde__comm_estimate(const struct sonde__comm_sample *sample, const uint64_t *bytes);
 
 /* And comm->arrays and its runs. */
 int sonde__comm_arrays(const struct sonde_measurement *m, const struct sonde_object_model *model, struct sonde_comm *comm);

@@ -324,8 +324,15 @@ void sonde_migrated(const struct sonde_migration *migration)
         noted.migration[noted.migrations++] = *migration;
 }
 
-void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
+uint32_t sonde_remote_group(uint32_t operation)
 {
+    (void)operation;
+    return 0;
+}
+
+void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine, uint32_t group)
+{
+    (void)group;
     sonde_value_missed(operation, why, engine);
 }
 
