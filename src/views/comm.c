@@ -94,7 +94,7 @@ static const struct sonde_view_columns objects = SONDE_VIEW_COLUMNS("objects", o
 static const struct sonde_view_column link_columns[] = {
     {"link", "NVLink of device", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "all NVLinks of a device, one way: its number and sent or received; of a device that the program did not use its PCI address"},
     {"bytes_counted", "counted", SONDE_CELL_BYTES, 0, 0, "bytes that its counters saw while the program ran, whoever's they were"},
-    {"bytes_attributed", "attributed", SONDE_CELL_BYTES, 0, 0, "bytes of the pairs that went that way from or to another device, with the flags that NCCL's protocols LL and LL128 send beside them"},
+    {"bytes_attributed", "attributed", SONDE_CELL_BYTES, 0, 0, "bytes of the pairs that went that way from or to another device, with the flags that NCCL's protocols LL and LL128 send beside them, and what is estimated of launches that --comm-sample did not choose"},
     {NULL, "of it", SONDE_CELL_SHARE, 0, 1, "attributed as % of what was counted"},
 };
 static const struct sonde_view_columns links = SONDE_VIEW_COLUMNS("links", link_columns);

@@ -34,6 +34,7 @@
 #define CONTEXTS_MAX 64u
 #define PATIENCE_MS  2000u
 #define SKIPS        4u  /* launches that are not looked at, until the module is unpatched */
+#define SWITCH_NS    20000000u /* a module stays patched of which that takes longer */
 #define INSTRUCTION  16u /* bytes */
 
 static char file[PATH_MAX + sizeof FILE_NAME];
@@ -44,6 +45,7 @@ static const struct sonde_patches_for *patches; /* what for */
 
 struct module {
     bool patched;
+    bool stays; /* patched: it has so much code that putting patches in takes longer than they do */
     uint32_t skips;
 };
 
@@ -70,7 +72,7 @@ static bool add_functions(CUcontext context)
 
 /* Under `patching`. Which instructions is said each time: with the patches that is taken out, too. Some are of newer devices alone: without
  * them the others are looked at. */
-static bool patch(CUmodule module)
+static bool put_patches(CUmodule module)
 {
     for (uint32_t i = 0; i < SONDE_PATCHES_FUNCTIONS && patches->functions[i].name; i++) {
         const struct sonde_patches_function *f = &patches->functions[i];
@@ -81,6 +83,17 @@ static bool patch(CUmodule module)
         sonde_note("%s: %s are not looked at", patches->option, f->otherwise);
     }
     return SONDE_SANITIZER_DID(sanitizerPatchModule, module);
+}
+
+static bool patch(CUmodule handle, struct module *m)
+{
+    const uint64_t begin_ns = sonde_now_ns();
+    m->patched = put_patches(handle);
+    if (choosing && !m->stays && sonde_now_ns() - begin_ns > SWITCH_NS) {
+        m->stays = true;
+        sonde_note("%s: a module has so much code that its patches stay in it: launches that are not chosen are slow, too", patches->option);
+    }
+    return m->patched;
 }
 
 void sonde__patches_module_loaded(const Sanitizer_ResourceModuleData *m)
@@ -95,8 +108,7 @@ void sonde__patches_module_loaded(const Sanitizer_ResourceModuleData *m)
     }
     sonde__cuda_quiet(true);
     sonde__sanitizer_here->patching = true;
-    made->patched = add_functions(m->context) && patch(m->module);
-    if (made->patched)
+    if (add_functions(m->context) && patch(m->module, made))
         sonde__shared_map_put(&modules, (uintptr_t)m->module, (uintptr_t)made);
     sonde__sanitizer_here->patching = false;
     sonde__cuda_quiet(false);
@@ -109,7 +121,7 @@ static bool switch_module(CUmodule handle, struct module *m, bool on)
     if (sonde__cuda_capturing() || sonde__cuda_twins.cuCtxSynchronize() != CUDA_SUCCESS)
         return false;
     sonde__sanitizer_here->patching = true;
-    const bool switched = on ? patch(handle) : SONDE_SANITIZER_DID(sanitizerUnpatchModule, handle);
+    const bool switched = on ? patch(handle, m) : SONDE_SANITIZER_DID(sanitizerUnpatchModule, handle);
     sonde__sanitizer_here->patching = false;
     if (switched)
         m->patched = on;
@@ -127,7 +139,7 @@ static bool ready(CUmodule handle, bool wanted)
     if (m && wanted) {
         m->skips = 0;
         is = m->patched || switch_module(handle, m, true);
-    } else if (m && m->patched && ++m->skips > SKIPS) {
+    } else if (m && m->patched && !m->stays && ++m->skips > SKIPS) {
         switch_module(handle, m, false);
     }
     sonde__unlock(&patching);

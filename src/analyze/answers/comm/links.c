@@ -27,7 +27,7 @@ static uint64_t known(const struct sonde_measurement *m, const struct sonde_comm
         const struct sonde_comm_end here = sends ? p->from : p->to, there = sends ? p->to : p->from;
         const bool leaves = there.where == SONDE_COMM_DEVICE || (sends && p->kind == SONDE_COMM_COLLECTIVE);
         if (is_there(m, sonde_comm_process(p, here), here, pci) && leaves && !is_there(m, sonde_comm_process(p, there), there, pci))
-            bytes += c->pairs.items[i].sum.bytes + c->pairs.items[i].sum.flags;
+            bytes += c->pairs.items[i].sum.bytes + c->pairs.items[i].sum.flags + (uint64_t)c->pairs.items[i].sum.more.bytes;
     }
     return bytes;
 }
