@@ -25,6 +25,7 @@ struct sonde__live_segment {
 struct sonde__live {
     struct sonde_live_header header; /* zero when damaged */
     bool header_valid;
+    bool sums; /* no other tables */
     struct sonde__live_segment *segments;
     uint32_t count, damaged;
     uint64_t disk_bytes; /* allocated, not apparent */
@@ -33,10 +34,11 @@ struct sonde__live {
     uint64_t unknown_rows; /* of tables that this build does not know: not among the segments */
 };
 
-/* Copy what `dir`/live.sonde holds. ENOTFOUND when there is none; EVERSION,
+/* Copy what `dir`/live.sonde holds. `sums`: only sums, their names and lanes; of the last seconds, too, those of all of the run.
+ * ENOTFOUND when there is none; EVERSION,
  * EFORMAT when it is none of ours; EEMPTY when nothing was written to it yet;
  * EIO; ENOMEM. */
-int sonde__live_read(const char *dir, struct sonde__live *live, struct sonde_diag *diag);
+int sonde__live_read(const char *dir, bool sums, struct sonde__live *live, struct sonde_diag *diag);
 void sonde__live_free(struct sonde__live *live);
 int sonde__live_add(struct sonde__live *live, const struct sonde__live_segment *s); /* its block is the list's then. ENOMEM */
 /* Of a process of which the last seconds were recorded, a trace of these (last.c); of others nothing. ENOMEM. */

@@ -164,6 +164,20 @@ static uint64_t used_now(int fd, uint64_t file_size, uint64_t size, struct sonde
     return used_size(fd, file_size, live);
 }
 
+/* Tables of sums, and those that name and place them. */
+static bool is_of_sums(unsigned table)
+{
+    switch (table) {
+    case SONDE_TABLE_STRING:
+    case SONDE_TABLE_FRAME:
+    case SONDE_TABLE_NODE:
+    case SONDE_TABLE_DEVICE:
+    case SONDE_TABLE_LANE:
+    case SONDE_TABLE_PROFILE: return true;
+    default: return false;
+    }
+}
+
 static int read_part(int fd, uint64_t at, uint64_t size, struct sonde__live *live)
 {
     for (; at + SONDE_SEGMENT_HEADER <= size; at += SONDE_SEGMENT_BYTES) {
@@ -175,7 +189,7 @@ static int read_part(int fd, uint64_t at, uint64_t size, struct sonde__live *liv
         if (status < 0)
             return status;
         verdict = judge(&s.header);
-        if (verdict == EMPTY)
+        if (verdict == EMPTY || (live->sums && verdict == SOUND && !is_of_sums(s.header.table)))
             continue;
         if (verdict == UNKNOWN)
             live->unknown_rows += s.header.used;
@@ -253,13 +267,13 @@ bool sonde_process_now(const char *dir, struct sonde_live_header *out)
     return read;
 }
 
-int sonde__live_read(const char *dir, struct sonde__live *live, struct sonde_diag *diag)
+int sonde__live_read(const char *dir, bool sums, struct sonde__live *live, struct sonde_diag *diag)
 {
     char *path = sonde__path(dir, SONDE_LIVE_FILE);
     struct stat st;
     int fd, status;
 
-    memset(live, 0, sizeof *live);
+    *live = (struct sonde__live){.sums = sums};
     if (!path)
         return sonde_diag_set(diag, SONDE_ENOMEM, dir, "cannot read the measurement");
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -272,7 +286,7 @@ int sonde__live_read(const char *dir, struct sonde__live *live, struct sonde_dia
     status = read_header(fd, (uint64_t)st.st_size, live);
     if (!status)
         status = read_segments(fd, (uint64_t)st.st_size, live);
-    if (!status) {
+    if (!status && !sums) {
         read_base_again(fd, live);
         status = sonde__live_last(live);
     }

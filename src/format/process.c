@@ -500,11 +500,11 @@ static bool ends_with_footer(const struct sonde__data *data)
 
 /* Both files; one of them is enough. live.sonde comes first: what the program
  * moves from it to data.sonde in between is then seen twice, never lost. */
-static int read_files(struct sonde_process *p, bool through, struct sonde_diag *diag)
+static int read_files(struct sonde_process *p, bool through, bool sums, struct sonde_diag *diag)
 {
     struct sonde__process *own = p->private_data;
     struct sonde_diag other;
-    int live = sonde__live_read(p->path, &own->live, diag);
+    int live = sonde__live_read(p->path, sums, &own->live, diag);
     bool live_bad = live && live != SONDE_ENOTFOUND && live != SONDE_EEMPTY;
     int data = live == SONDE_ENOMEM ? 0 : sonde__data_open(p->path, through, &own->data, live_bad ? &other : diag);
     bool data_bad = data && data != SONDE_ENOTFOUND;
@@ -541,7 +541,7 @@ static void take_back_what_was_cut(struct sonde_process *p)
         p->header.ledger.done = kept;
 }
 
-int sonde__process_open(const char *path, const char *name, bool through, struct sonde_process *p, struct sonde_diag *diag)
+int sonde__process_open(const char *path, const char *name, bool through, bool sums, struct sonde_process *p, struct sonde_diag *diag)
 {
     struct sonde__process *own;
     int status;
@@ -552,7 +552,7 @@ int sonde__process_open(const char *path, const char *name, bool through, struct
     p->name = strdup(name);
     status = own && p->path && p->name && (own->decoder = sonde__decoder_create()) ? 0 : SONDE_ENOMEM;
     if (!status)
-        status = read_files(p, through, diag);
+        status = read_files(p, through, sums, diag);
     if (!status)
         status = collect_pieces(p);
     if (!status)

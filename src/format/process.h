@@ -31,9 +31,9 @@ enum {
     SONDE__TRACE_DAMAGED,
 };
 
-/* Open the process directory `path`; `through`: see sonde__data_open. EEMPTY: nothing was written to it. Of different processes
- * in any number of threads. */
-int sonde__process_open(const char *path, const char *name, bool through, struct sonde_process *p, struct sonde_diag *diag);
+/* Open the process directory `path`; `through`: see sonde__data_open; `sums`: see sonde__live_read. EEMPTY: nothing was written to it. Of
+ * different processes in any number of threads. */
+int sonde__process_open(const char *path, const char *name, bool through, bool sums, struct sonde_process *p, struct sonde_diag *diag);
 void sonde__process_close(struct sonde_process *p);
 
 /* The traces of an opened process. ENOMEM. */

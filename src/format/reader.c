@@ -88,13 +88,14 @@ struct opened {
 struct opening {
     SONDE_VECTOR(struct opened) items;
     bool through; /* their files are read whole, whatever is asked */
+    bool sums;
 };
 
 static int open_one(void *user, uint32_t task)
 {
     struct opening *all = user;
     struct opened *one = &all->items.items[task];
-    one->status = sonde__process_open(one->path, one->name, all->through, &one->process, &one->reason);
+    one->status = sonde__process_open(one->path, one->name, all->through, all->sums, &one->process, &one->reason);
     return 0;
 }
 
@@ -204,11 +205,11 @@ static int by_name(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-static int read_directory(struct sonde_measurement *m, struct sonde_diag *diag)
+static int read_directory(struct sonde_measurement *m, bool sums, struct sonde_diag *diag)
 {
     DIR *dir = opendir(m->path);
     struct dirent *entry;
-    struct opening all = {0};
+    struct opening all = {.sums = sums};
     int status = 0;
 
     if (!dir) {
@@ -232,12 +233,12 @@ static int read_directory(struct sonde_measurement *m, struct sonde_diag *diag)
 }
 
 /* A process directory by itself is a measurement of one process. */
-static int read_single(struct sonde_measurement *m, struct sonde_diag *diag)
+static int read_single(struct sonde_measurement *m, bool sums, struct sonde_diag *diag)
 {
     const char *slash;
     char *path = strdup(m->path);
     size_t length = path ? strlen(path) : 0;
-    struct opening all = {0};
+    struct opening all = {.sums = sums};
     int status;
 
     while (length > 1 && path[length - 1] == '/')
@@ -272,7 +273,7 @@ static int check_something(const struct sonde_measurement *m, struct sonde_diag 
     return SONDE_EFORMAT;
 }
 
-int sonde_measurement_open(const char *path, struct sonde_measurement **out, struct sonde_diag *diag)
+static int open_measurement(const char *path, bool sums, struct sonde_measurement **out, struct sonde_diag *diag)
 {
     struct sonde_measurement *m = calloc(1, sizeof *m);
     struct sonde_diag local;
@@ -287,7 +288,7 @@ int sonde_measurement_open(const char *path, struct sonde_measurement **out, str
     }
     status = read_manifest(m, diag);
     if (!status)
-        status = is_process(path) ? read_single(m, diag) : read_directory(m, diag);
+        status = is_process(path) ? read_single(m, sums, diag) : read_directory(m, sums, diag);
     if (!status)
         status = check_something(m, diag);
     if (status < 0) {
@@ -301,6 +302,16 @@ int sonde_measurement_open(const char *path, struct sonde_measurement **out, str
     memset(diag, 0, sizeof *diag);
     *out = m;
     return 0;
+}
+
+int sonde_measurement_open(const char *path, struct sonde_measurement **out, struct sonde_diag *diag)
+{
+    return open_measurement(path, false, out, diag);
+}
+
+int sonde_measurement_open_sums(const char *path, struct sonde_measurement **out, struct sonde_diag *diag)
+{
+    return open_measurement(path, true, out, diag);
 }
 
 void sonde_measurement_close(struct sonde_measurement *m)

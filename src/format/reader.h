@@ -108,6 +108,9 @@ struct sonde_measurement {
 /* Open the measurement at `path`. 0, or a negative code with `diag`:
  * ENOTFOUND, EFORMAT (foreign, or nothing readable), EVERSION, EIO, ENOMEM. */
 int sonde_measurement_open(const char *path, struct sonde_measurement **out, struct sonde_diag *diag);
+/* The same, to look again and again at what programs have done so far: of live.sonde the header, sums, their names and lanes, and nothing
+ * else; of the last seconds (SONDE_RECORDED_LAST), too, the sums of all of the run. */
+int sonde_measurement_open_sums(const char *path, struct sonde_measurement **out, struct sonde_diag *diag);
 void sonde_measurement_close(struct sonde_measurement *m);
 
 /* Word `index` of the command line that was recorded; NULL: it has not so many, or no manifest tells. */

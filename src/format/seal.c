@@ -351,7 +351,7 @@ int sonde_process_seal(const char *dir, struct sonde_diag *diag)
 
     if (!path)
         return sonde_diag_set(diag, SONDE_ENOMEM, dir, "cannot seal the measurement");
-    status = sonde__live_read(dir, &live, diag);
+    status = sonde__live_read(dir, false, &live, diag);
     if (status == SONDE_ENOTFOUND)
         status = sealed_already(dir, diag);
     else if (status == SONDE_EEMPTY)
@@ -371,7 +371,7 @@ int sonde_process_seal(const char *dir, struct sonde_diag *diag)
 int sonde_process_copy(const char *dir, const char *to, struct sonde_diag *diag)
 {
     struct sonde__live live;
-    int status = sonde__live_read(dir, &live, diag);
+    int status = sonde__live_read(dir, false, &live, diag);
     if (status)
         return status;
     char *path = sonde__path(dir, SONDE_LIVE_FILE);
