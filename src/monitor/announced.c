@@ -13,6 +13,7 @@
 
 #include "format/folder.h"
 #include "format/rows.h"
+#include "recorders.h"
 
 #define ROOT "/dev/shm" /* POSIX shared memory, on Linux */
 
@@ -140,4 +141,5 @@ static int sweep_one(void *user, const char *path, const char *name)
 void sonde_announced_sweep(const char *folder)
 {
     (void)sonde_announced_each(folder, sweep_one, NULL, NULL);
+    sonde_recorders_sweep(folder);
 }

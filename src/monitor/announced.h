@@ -2,7 +2,8 @@
  *
  * A program that was started with `sonde record --light` keeps its
  * live mapping (format/rows.h) in a folder of its own in here, HOST-PID-N. The folder lies in memory. It is its owner's alone, as
- * measurements are, and what ended programs leave in it goes away after a while.
+ * measurements are, and what ended programs leave in it goes away after a while. Of `sonde record --last` there is a file that tells
+ * where the mappings of its programs are (recorders.h).
  *
  * A program holds a lock on its live mapping as long as it lives, which the kernel takes back however it ends. So it is known to be
  * over also when it was killed, when its number is another's by now, and when it runs in a container with numbers of its own.
@@ -35,7 +36,7 @@ bool sonde_announced_lives(const char *path);
  * or cannot be read. */
 uint64_t sonde_announced_start_ns(const char *path);
 
-/* Remove what programs left that ended more than SONDE_ANNOUNCED_KEEP_NS ago. */
+/* Remove what programs left that ended more than SONDE_ANNOUNCED_KEEP_NS ago, and files of recorders that were killed. */
 void sonde_announced_sweep(const char *folder);
 
 #endif

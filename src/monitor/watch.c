@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/vector.h"
 #include "format/reader.h"
+#include "recorders.h"
 
 static uint64_t clock_ns(clockid_t id)
 {
@@ -204,6 +205,7 @@ static int read_process(struct reading *r, bool lives)
 struct look {
     struct sonde_watch *watch;
     SONDE_VECTOR(struct sonde_watch_process) found;
+    bool recorded; /* in a measurement of --last: what ended there before anybody looked is left out */
     struct sonde_diag *diag;
 };
 
@@ -213,6 +215,15 @@ static struct sonde_watch_process *find(const struct sonde_watch *watch, const c
         if (watch->processes[i].name && strcmp(watch->processes[i].name, name) == 0)
             return &watch->processes[i];
     return NULL;
+}
+
+/* Of a parallel job several recorders name one measurement. */
+static bool was_found(const struct look *look, const char *name)
+{
+    for (size_t i = 0; i < look->found.count; i++)
+        if (strcmp(look->found.items[i].name, name) == 0)
+            return true;
+    return false;
 }
 
 static int take_over(struct look *look, struct sonde_watch_process *known)
@@ -233,20 +244,22 @@ static int look_at(void *user, const char *path, const char *name)
 {
     struct look *look = user;
     struct sonde_watch *watch = look->watch;
+    if (was_found(look, name))
+        return 0;
     struct sonde_watch_process *known = find(watch, name);
     struct sonde_measurement *m;
     struct sonde_diag why = {0};
     const bool lives = sonde_announced_lives(path); /* first: then what is read of one that does not is whole */
     const uint64_t start_ns = sonde_announced_start_ns(path);
     if (known && known->ended_ns && (!start_ns || start_ns == known->start_ns))
-        return take_over(look, known);
+        return look->recorded ? 0 : take_over(look, known); /* what is recorded stays in its place for long: keep_others */
     if (known && known->ended_ns) { /* another one: in a container numbers come again soon */
         free_process(known);
         known = NULL;
     }
-    if (!known && !start_ns)
+    if (!known && (!start_ns || (look->recorded && !lives)))
         return 0;
-    const int code = sonde_measurement_open(path, &m, &why);
+    const int code = sonde_measurement_open_sums(path, &m, &why);
     if (code == SONDE_ENOMEM)
         return sonde_diag_set(look->diag, code, path, "cannot look at");
     if (code) {
@@ -266,6 +279,23 @@ static int look_at(void *user, const char *path, const char *name)
         free_process(known);
     sonde_measurement_close(m);
     return status ? sonde_diag_set(look->diag, status, path, "cannot look at") : 0;
+}
+
+/* Those of a measurement that is written while programs run. One that is gone is none of ours. */
+static int look_at_recorder(void *user, const struct sonde_recorder *recorder)
+{
+    struct look *look = user;
+    struct sonde_diag unused;
+    const int status = sonde_announced_each(recorder->output, look_at, look, &unused);
+    return status == SONDE_ENOMEM ? status : 0;
+}
+
+static int look_at_recorders(struct look *look)
+{
+    look->recorded = true;
+    const int status = sonde_recorders_each(look->watch->folder, look_at_recorder, look);
+    look->recorded = false;
+    return status;
 }
 
 /* Those whose folders are gone; or, where not all `seen` were gone through, were not met. */
@@ -295,7 +325,9 @@ static int by_start(const void *a, const void *b)
 int sonde_watch_look(struct sonde_watch *watch, struct sonde_diag *diag)
 {
     struct look look = {.watch = watch, .diag = diag};
-    const int status = sonde_announced_each(watch->folder, look_at, &look, diag), kept = keep_others(&look, !status);
+    int status = sonde_announced_each(watch->folder, look_at, &look, diag);
+    status = status ? status : look_at_recorders(&look);
+    const int kept = keep_others(&look, !status);
     for (size_t i = 0; i < watch->process_count; i++)
         free_process(&watch->processes[i]);
     free(watch->processes);

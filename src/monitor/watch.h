@@ -6,7 +6,7 @@
  *         for (size_t i = 0; i < watch->process_count; i++) ...
  *     }
  *
- * A look reads the programs' live mappings; they are neither stopped nor asked. All figures are since the start of the program and
+ * A look reads the programs' live mappings, also of those that `sonde record --last` keeps; they are neither stopped nor asked. All figures are since the start of the program and
  * never fall; `before` holds those of the look before. An ended program keeps its last figures for SONDE_WATCH_KEEP_NS, and as long as its folder is there.
  *
  * Threads: one at a time.

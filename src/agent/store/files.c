@@ -179,7 +179,7 @@ int sonde__files_open(void)
     opened.data = open_in(directory, SONDE_DATA_FILE, O_WRONLY | O_APPEND);
     if (opened.live < 0 || opened.data < 0 || identify(opened.live, &opened.live_is) || identify(opened.data, &opened.data_is))
         err = SONDE_EIO;
-    if (!err && a->config.light && !lock_live())
+    if (!err && (a->config.light || a->config.last_ns) && !lock_live() && a->config.light) /* of --last on a file system without locks it is not known that it lives */
         err = SONDE_EIO;
     if (!err)
         err = map_live();

@@ -19,6 +19,7 @@
 #include "cmds/command.h"
 #include "format/folder.h"
 #include "format/writer.h"
+#include "monitor/announced.h"
 
 enum { NUMBERS_MOST = 10000 };
 
@@ -47,6 +48,20 @@ static int make_folder(const struct record_paths *of, struct record_paths *to, s
     sonde_diag_set(diag, SONDE_EIO, to->shown, "cannot write what --last has");
     sonde_diag_errno(diag, why);
     return SONDE_EIO;
+}
+
+void record_last_begin(struct record_last *l)
+{
+    struct sonde_diag diag = {0};
+    char folder[PATH_MAX];
+    l->announced_fd = -1;
+    int code = sonde_announced_folder(l->options->folder, folder, &diag);
+    if (!code) {
+        sonde_announced_sweep(folder);
+        code = sonde_recorder_begin(folder, l->paths->output, &l->announced, &l->announced_fd, &diag);
+    }
+    if (code && !l->options->quiet)
+        sonde_say_diag(&diag);
 }
 
 struct copying {
@@ -182,6 +197,7 @@ void record_last_look(struct record_last *l, pid_t program)
 
 void record_last_end(struct record_last *l)
 {
+    sonde_recorder_end(&l->announced, l->announced_fd);
     if (l->writer)
         waitpid(l->writer, NULL, 0);
     l->writer = 0;

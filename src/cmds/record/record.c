@@ -98,6 +98,8 @@ static const struct sonde_option options[] = {
              "process writes what is there at any time, as NAME-1.sonde, NAME-2.sonde …"},
     {.name = "last-when-idle", .type = SONDE_OPTION_DURATION, .argument = "DURATION", .offset = AT(last_idle_ns),
      .help = "--last: also write it when no operation has ended for DURATION (10s), once each time: a hang, seen from just before it"},
+    {.name = "folder", .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(folder),
+     .help = "--last: folder of announced programs, where `sonde monitor` finds it and may ask for it (default: /dev/shm/sonde-UID)"},
     {.name = "max-size", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(max_size_bytes),
      .help = "stop the trace of a process when it has written SIZE (64M, 2G); its profile continues"},
     {.name = "start-off", .type = SONDE_OPTION_FLAG, .offset = AT(start_off),
@@ -235,7 +237,6 @@ say:
     sonde_say_diag(&diag);
 out:
     record_file_limit_end();
-    record_signal_end();
     record_output_release(paths);
     record_environment_free(environment);
     json_decref(manifest);
@@ -341,6 +342,8 @@ static bool check_looks(struct record_options *o)
                                                                                                                              : "pc");
     else if (o->last_idle_ns && (!o->last_ns || o->last_idle_ns < RECORD_LAST_LEAST_NS))
         sonde_say("--last-when-idle is for --last, and takes at least 100 ms");
+    else if (o->folder && !o->last_ns)
+        sonde_say("--folder is for --last");
     else if (o->pc_cycles & (o->pc_cycles - 1))
         sonde_say("--pc takes a power of two, not %lld", (long long)o->pc_cycles);
     else if (o->pc_cycles && (o->values || o->comm || o->counters || o->series_ns))

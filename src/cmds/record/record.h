@@ -21,6 +21,8 @@
 #include <jansson.h>
 #include <sonde/error.h>
 
+#include "monitor/recorders.h"
+
 enum {
     RECORD_TRACE = 1,
     RECORD_PROFILE = 2,
@@ -49,6 +51,7 @@ struct record_options {
     uint64_t memory_bytes, max_size_bytes;
     uint64_t last_idle_ns;              /* --last is written when no operation has ended for so long; 0: not of itself */
     uint64_t last_ns;                   /* a trace of so much time before the end; 0: of all */
+    const char *folder;                 /* of announced programs, where a monitor finds --last; NULL: this user's */
     int64_t streams_per_thread;
     int64_t cpu_hz;                     /* samples of the CPU side; 0 = none */
     uint64_t delay_ns, duration_ns;
@@ -186,9 +189,10 @@ uint64_t record_clock_ns(void); /* CLOCK_MONOTONIC_RAW */
  * without record. begin: before the first write; end: when all is written. */
 void record_file_limit_begin(void);
 void record_file_limit_end(void);
-/* With --last SIGUSR1 is for record: it does nothing before the program runs, nor when it has ended. The program has the disposition that record had. */
+/* With --last SIGUSR1 is for record: it does nothing before the program runs, nor, to the end of record's process, when it has ended: who asks may be late
+ * (monitor/recorders.h). The program has the disposition that record had, by the second function. */
 void record_signal_begin(void);
-void record_signal_end(void);
+void record_signal_restore(void);
 
 /* The manifest as it is known before the program starts, and then what is known after it. `environment`, `folder`: of the program. */
 json_t *record_manifest_begin(const struct record_options *options, const struct record_paths *paths, int argc, char **argv,
@@ -211,13 +215,17 @@ struct record_last {
     pid_t writer;             /* a child that writes a measurement; 0 none */
     uint64_t done, since_ns;  /* operations that had ended when it was looked last, and since when it is so many */
     bool written;             /* since then, of itself */
+    struct sonde_recorder announced;
+    int announced_fd;         /* negative: it is not */
 };
+/* Lets monitors ask for it; says why where that cannot be. */
+void record_last_begin(struct record_last *last);
 /* --last-when-idle: how long to wait until it is looked again; 0: for nothing but signals. And that: writes one if no operation has ended for so long. */
 uint64_t record_last_pause(const struct record_last *last);
 void record_last_look(struct record_last *last, pid_t program);
 /* Begins to write one, of the name with the next free number. False, with a message: not now. */
 bool record_last_take(struct record_last *last, pid_t program);
-/* Waits until it is written. */
+/* Takes that back, and waits until what was asked for is written. */
 void record_last_end(struct record_last *last);
 
 /* Start the program and wait for its end. `environment` NULL: our own. `last`: SIGUSR1 asks for what --last has; NULL: it is passed on, as others are. */

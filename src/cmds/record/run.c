@@ -74,14 +74,14 @@ static bool asked_begun;
 
 void record_signal_begin(void)
 {
-    asked_begun = sigaction(SIGUSR1, &(struct sigaction){.sa_handler = SIG_IGN}, &asked) == 0;
+    if (!asked_begun)
+        asked_begun = sigaction(SIGUSR1, &(struct sigaction){.sa_handler = SIG_IGN}, &asked) == 0;
 }
 
-void record_signal_end(void)
+void record_signal_restore(void)
 {
     if (asked_begun)
         sigaction(SIGUSR1, &asked, NULL);
-    asked_begun = false;
 }
 
 /* What SIGUSR1 does while the program runs: it is blocked then, and waited for; what is ignored would be lost. */
@@ -135,7 +135,7 @@ static _Noreturn void become_program(const struct start *s)
 {
     sigaction(SIGCHLD, &s->child, NULL);
     record_file_limit_end();
-    record_signal_end();
+    record_signal_restore();
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
     const int why = record_exec(s->path, s->argv, s->environment);
     ssize_t n = write(s->report, &why, sizeof why);
@@ -342,6 +342,8 @@ int record_run(const char *path, char **argv, char **environment, struct record_
     sigaction(SIGCHLD, &standard, &start.child); /* inherited as ignored, waitpid would see nothing */
 
     hear_signal(true);
+    if (last)
+        record_last_begin(last);
 
     *result = (struct record_result){0};
     record_now(&result->start);
