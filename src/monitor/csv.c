@@ -153,7 +153,7 @@ static void add_head(const struct file *file, int sort, struct sonde_text *out)
     for (size_t i = 0; sorts[sort].names[i]; i++)
         sonde_text_format(out, ",%s", sorts[sort].names[i]);
     for (uint32_t i = 1; i <= file->columns.count; i++)
-        sonde_text_format(out, ",%s", sonde_intern_get(&file->columns, i));
+        sonde_text_add(out, ","), add_field(out, sonde_intern_get(&file->columns, i));
     sonde_text_add(out, "\n");
 }
 

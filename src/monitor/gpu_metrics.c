@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/kinds.h"
 #include "metrics_text.h"
 
 struct page {
@@ -123,6 +124,22 @@ void sonde_metrics_heads(struct sonde_text *out)
     add_all(&(struct page){.gpus = &gpus, .form = SONDE_METRICS_OPEN, .out = out});
     sonde_gpu_metrics_write(&gpus, SONDE_METRICS_OPEN, out);
     sonde_openmetrics_write(&watch, &own, SONDE_METRICS_OPEN, out);
+}
+
+void sonde_metrics_all(struct sonde_text *out)
+{
+    struct sonde_gpu_process processes[] = {{.kind = "compute"}, {.kind = "graphics"}, {.kind = "mps"}};
+    struct sonde_gpu gpu = {.processes = processes, .process_count = sizeof processes / sizeof *processes};
+    struct sonde_watch_device device = {.name = "", .runtime = ""};
+    struct sonde_watch_row rows[SONDE_OP_KIND_COUNT - 1]; /* without NONE, which is 0 */
+    char nameless[] = "";
+    struct sonde_watch_process program = {.name = nameless, .program = "", .devices = &device, .device_count = 1, .rows = rows, .row_count = SONDE_OP_KIND_COUNT - 1};
+    const struct sonde_asked_count asked = {.condition = ""};
+    const struct sonde_openmetrics_own own = {.stores = {{.store = "csv"}, {.store = "sqlite"}}, .conditions = &asked, .condition_count = 1};
+    for (uint32_t kind = 1; kind < SONDE_OP_KIND_COUNT; kind++)
+        rows[kind - 1] = (struct sonde_watch_row){.kind = kind, .name = ""};
+    sonde_gpu_metrics_write(&(struct sonde_gpus){.gpus = &gpu, .count = 1}, SONDE_METRICS_CLASSIC, out);
+    sonde_openmetrics_write(&(struct sonde_watch){.processes = &program, .process_count = 1}, &own, SONDE_METRICS_CLASSIC, out);
 }
 
 void sonde_gpu_metrics_write(const struct sonde_gpus *gpus, enum sonde_metrics_form form, struct sonde_text *out)

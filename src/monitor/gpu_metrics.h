@@ -11,4 +11,8 @@ void sonde_gpu_metrics_write(const struct sonde_gpus *gpus, enum sonde_metrics_f
 /* The heads of all families that may be served, on some machine. */
 void sonde_metrics_heads(struct sonde_text *out);
 
+/* All series that may be served on some machine, in the older form, of one device and one program: with the labels that they may have. The value of a
+ * label that may be any text is empty, of one that is a number a number; of others there is a series for each. */
+void sonde_metrics_all(struct sonde_text *out);
+
 #endif

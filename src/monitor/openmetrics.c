@@ -175,6 +175,16 @@ static void add_stores(const struct page *page, const struct sonde_openmetrics_o
     }
 }
 
+static void add_conditions(const struct page *page, const struct sonde_openmetrics_own *own)
+{
+    sonde__metrics_family(page->out, page->form, "sonde_monitor_asked_writes", "counter", NULL, "Recordings of --last that it asked for, by condition.");
+    for (size_t i = 0; i < own->condition_count; i++) {
+        sonde_text_add(page->out, "sonde_monitor_asked_writes_total");
+        sonde__metrics_label(page->out, "{", "condition", own->conditions[i].condition);
+        add_count(page->out, own->conditions[i].asked);
+    }
+}
+
 static void add_own(const struct page *page, const struct sonde_openmetrics_own *own)
 {
     const struct sonde_watch *watch = page->watch;
@@ -189,6 +199,7 @@ static void add_own(const struct page *page, const struct sonde_openmetrics_own 
     sonde_text_format(out, "sonde_monitor_cpu_seconds_total %.6f\n", own->cpu_s);
     add_stores(page, own, "sonde_monitor_stored_rows", "Rows that a store took.", offsetof(struct sonde_store_count, kept));
     add_stores(page, own, "sonde_monitor_lost_rows", "Rows that it could not take: a full disk, mostly.", offsetof(struct sonde_store_count, lost));
+    add_conditions(page, own);
 }
 
 #define EACH(table, add)                                         \

@@ -22,11 +22,19 @@ struct sonde_store_count {
     uint64_t kept, lost;
 };
 
+/* How often recordings of the last seconds were asked for by a condition. */
+struct sonde_asked_count {
+    const char *condition;
+    uint64_t asked;
+};
+
 /* What the monitor says of itself. */
 struct sonde_openmetrics_own {
     double look_s; /* time that looks took, all together */
     double cpu_s;  /* CPU time of this process */
     struct sonde_store_count stores[SONDE_STORES];
+    const struct sonde_asked_count *conditions;
+    size_t condition_count;
 };
 
 /* Append all of it. Of two programs with equal labels there are none: each has its folder's name. */

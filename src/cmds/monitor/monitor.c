@@ -42,7 +42,13 @@ int monitor_option_check(const struct monitor_options *o, struct sonde_text *wro
         sonde_text_format(wrong, "devices are numbers such as 0,1, not '%s'", o->devices);
         return SONDE_EINVALID;
     }
-    return o->metrics ? check_metrics(o->metrics, wrong, nearest) : 0;
+    int status = o->metrics ? check_metrics(o->metrics, wrong, nearest) : 0;
+    if (!status && o->when) {
+        struct monitor_when *when;
+        status = monitor_when_read(o->when, &when, wrong, nearest);
+        monitor_when_free(when);
+    }
+    return status;
 }
 
 /* 0, or the exit status after a message. */
@@ -101,6 +107,9 @@ const struct sonde_option monitor_options_table[] = {
      .help = "Store the figures of each look in a database of SQLite, too."},
     {.name = "sqlite-keep", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = AT(sqlite_keep_ns),
      .help = "Remove figures from it that are older (default: 168h)."},
+    {.name = "write-last-when", .type = SONDE_OPTION_STRING, .argument = "CONDITION,...", .offset = AT(when),
+     .help = "Let `sonde record --last` write what it has when a metric is so for a time, such as 'sonde_nvml_temperature_celsius > 85 for 10s' or "
+             "'rate(sonde_agent_enqueued_operations_total) < 10 for 1m': that of the program, or of all for a metric of no program."},
     {.name = NULL},
 };
 /* clang-format on */
@@ -109,6 +118,7 @@ static const struct sonde_example examples[] = {
     {"sonde monitor", "serves http://127.0.0.1:9469/metrics"},
     {"sonde record --light -- ./heat 2048 500", "a program that it sees"},
     {"sonde monitor --listen 0.0.0.0:9469 --interval 5s", "to other machines, too"},
+    {"sonde monitor --write-last-when 'rate(sonde_agent_enqueued_operations_total) < 1 for 30s'", "a hang of a program under `sonde record --last`"},
     {"sonde monitor --config /etc/sonde.toml --check", "is the file right?"},
     {NULL, NULL},
 };

@@ -23,6 +23,7 @@ struct monitor_options {
     uint64_t csv_bytes;    /* another file begins when one is as large */
     const char *sqlite;    /* file of the database; NULL: none */
     uint64_t sqlite_keep_ns;
+    const char *when;      /* conditions at which recordings of the last seconds are written (when.c); NULL: none */
 };
 
 /* Of the command. In lines with a `value` are options of the command line alone. All others are strings or have 64 bits. */
@@ -33,6 +34,15 @@ int monitor_option_check(const struct monitor_options *options, struct sonde_tex
 
 /* config.c: fill in what `options` has as in `unset`. 0, or the exit status after a message. */
 int monitor_config_read(const char *path, const struct monitor_options *unset, struct monitor_options *options);
+
+/* when.c: conditions. 0, or SONDE_EINVALID with what is wrong, and what may have been meant. */
+struct monitor_when;
+int monitor_when_read(const char *text, struct monitor_when **out, struct sonde_text *wrong, struct sonde_nearest *nearest);
+void monitor_when_free(struct monitor_when *when); /* NULL: nothing */
+/* After a look, `text` being all that is served in the older form: says what it asks for, and of what. `now_ns`: CLOCK_MONOTONIC. */
+void monitor_when_look(struct monitor_when *when, const struct sonde_watch *watch, const char *text, uint64_t now_ns);
+/* How often it did, by condition; as long as `when`. */
+const struct sonde_asked_count *monitor_when_counts(const struct monitor_when *when, size_t *count);
 
 /* serve.c: until a signal comes. Returns the exit status, after a message. In place of it missing.c, where libmicrohttpd's header was
  * missing when this was built. */

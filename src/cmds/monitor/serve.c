@@ -34,6 +34,7 @@ struct monitor {
     struct store stores[SONDE_STORES]; /* of the first thread alone */
     size_t store_count;
     struct sonde_openmetrics_own own;
+    struct monitor_when *when; /* NULL: no conditions */
     double swept_s; /* when the folder was swept last */
     char said[1024]; /* the last message about programs that could not be read */
     bool told;       /* that there are no devices to watch */
@@ -46,16 +47,22 @@ static double seconds(clockid_t id)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+/* Whatever is chosen to be served. */
+static void write_all(struct monitor *m, enum sonde_metrics_form form, struct sonde_text *out)
+{
+    pthread_mutex_lock(&m->lock);
+    m->own.cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    sonde_gpu_metrics_write(m->gpus, form, out);
+    sonde_openmetrics_write(m->watch, &m->own, form, out);
+    pthread_mutex_unlock(&m->lock);
+}
+
 static void write_metrics(void *user, enum sonde_metrics_form form, struct sonde_text *out)
 {
     struct monitor *m = user;
     const bool all = !m->options->metrics && !m->options->devices;
     struct sonde_text whole = {0}, *to = all ? out : &whole;
-    pthread_mutex_lock(&m->lock);
-    m->own.cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID);
-    sonde_gpu_metrics_write(m->gpus, form, to);
-    sonde_openmetrics_write(m->watch, &m->own, form, to);
-    pthread_mutex_unlock(&m->lock);
+    write_all(m, form, to);
     if (all)
         return;
     sonde_samples_choose(sonde_text_get(&whole), m->options->metrics, m->options->devices, out);
@@ -122,6 +129,20 @@ static int open_stores(struct monitor *m, struct sonde_diag *diag)
     return code;
 }
 
+/* They were checked: what is wrong now is memory. */
+static int read_conditions(struct monitor *m, struct sonde_diag *diag)
+{
+    struct sonde_text wrong = {0};
+    struct sonde_nearest nearest;
+    int code = 0;
+    if (m->options->when && monitor_when_read(m->options->when, &m->when, &wrong, &nearest))
+        code = sonde_diag_set(diag, SONDE_ENOMEM, NULL, "cannot serve");
+    if (m->when)
+        m->own.conditions = monitor_when_counts(m->when, &m->own.condition_count);
+    sonde_text_fini(&wrong);
+    return code;
+}
+
 static void close_stores(struct monitor *m)
 {
     for (size_t i = 0; i < m->store_count; i++) {
@@ -151,6 +172,18 @@ static void say_devices(struct monitor *m)
     sonde_text_fini(&m->gpus->notes);
 }
 
+/* Not at a look that failed: its figures are those of the look before. */
+static void look_at_conditions(struct monitor *m)
+{
+    struct sonde_text text = {0};
+    write_all(m, SONDE_METRICS_CLASSIC, &text);
+    pthread_mutex_lock(&m->lock);
+    if (!text.failed)
+        monitor_when_look(m->when, m->watch, sonde_text_get(&text), (uint64_t)(seconds(CLOCK_MONOTONIC) * 1e9));
+    pthread_mutex_unlock(&m->lock);
+    sonde_text_fini(&text);
+}
+
 static void look(struct monitor *m)
 {
     struct sonde_diag diag = {0};
@@ -169,6 +202,8 @@ static void look(struct monitor *m)
     }
     say_devices(m);
     say_unread(m);
+    if (!code && m->when)
+        look_at_conditions(m);
     if (code && strcmp(m->said, diag.where) != 0) { /* once, not at each look */
         snprintf(m->said, sizeof m->said, "%s", diag.where);
         sonde_say_diag(&diag);
@@ -203,6 +238,8 @@ int monitor_serve(const struct monitor_options *options)
     if (!code && (!(m.watch = sonde_watch_create(folder)) || !(m.gpus = sonde_gpus_create())))
         code = sonde_diag_set(&diag, SONDE_ENOMEM, NULL, "cannot serve");
     if (!code)
+        code = read_conditions(&m, &diag);
+    if (!code)
         code = open_stores(&m, &diag);
     if (!code)
         code = sonde_stop_begin(&stop, &diag);
@@ -215,6 +252,7 @@ int monitor_serve(const struct monitor_options *options)
         monitor_server_stop(server);
     }
     close_stores(&m);
+    monitor_when_free(m.when);
     sonde_watch_destroy(m.watch);
     sonde_gpus_destroy(m.gpus);
     return code ? sonde_say_diag(&diag) : SONDE_EXIT_OK;
