@@ -309,6 +309,11 @@ static void say_faults(const struct sonde_query *q, const struct sonde_job *job,
         sonde_view_say(out, false, "some processes say that there are %u ranks, others %u: were these two jobs?", job->size, job->other_size);
     if (job->programs > 1)
         sonde_view_say(out, false, "the ranks ran %u different programs", job->programs);
+    if (job->builds) {
+        const struct sonde_rank_of_job *other = &job->ranks.items[job->other_build];
+        sonde_view_say(out, false, "the ranks ran %u different builds of %.512s (by its build id; rank %u is the first that ran another): their times may not be comparable",
+                       job->builds, q->m->processes[other->process].header.executable, other->rank);
+    }
     if (job->hosts > 1)
         say_clocks(q->m, job->hosts, out);
 }

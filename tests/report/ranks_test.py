@@ -10,13 +10,13 @@ KERNELS = ("advance", "exchange", "reduce")
 
 
 class Ranks(Case):
-    def rank(self, number, size, times, host="alpha", pid=None, program="/opt/demo/bin/demo", start_ns=10**12, rest=()):
+    def rank(self, number, size, times, host="alpha", pid=None, program="/opt/demo/bin/demo", start_ns=10**12, build_id=b""):
         """A process of the rank whose kernels take these times, in ms, one launch each: {kernel: times}."""
         pid = pid or 100 + number
         p = live.Process(f"{host}-{pid}-0", pid, executable=program, start_ns=start_ns)
         p.rank = (number + 1, number + 1, size)
         thread, queue = p.thread(pid), p.queue(p.device("Device"))
-        module, at = p.module(program), p.start_ns
+        module, at = p.module(program, build_id), p.start_ns
         for i, (kernel, launches) in enumerate(times.items()):
             code = p.node(0, p.frame(live.NATIVE, module, 0x1000 * (1 + KERNELS.index(kernel))))
             for ms in launches:
@@ -133,6 +133,22 @@ class Ranks(Case):
         self.assertIn("the ranks ran 2 different programs", text)
         self.assertRegex(text, r"\n1 on beta-2 ")
         self.assertIn("by the clocks of 2 hosts, which nothing aligns", text)
+
+    def test_builds(self):
+        """Of one path; a rank whose program has no build id says nothing. An id of raw bytes may hold zeros."""
+        for number, build_id in enumerate((b"\0" * 20, b"", b"\0" * 20, b"\0" * 19 + b"\1", b"\2" * 20, b"\0" * 20)):
+            self.rank(number, 6, {"advance": [10]}, build_id=build_id)
+        text = self.ok("report", self.path("m.sonde"), "ranks").out
+        self.assertIn("the ranks ran 3 different builds of /opt/demo/bin/demo (by its build id; rank 3 is the first that ran another): their times may not be comparable",
+                      " ".join(text.split()))
+        self.assertNotIn("different programs", text)
+
+    def test_one_build_of_each_program(self):
+        for number in range(6):
+            self.rank(number, 6, {"advance": [10]}, program=f"/opt/demo/bin/demo{number % 2}", build_id=b"%d" % (number % 2) * 20 if number < 4 else b"")
+        text = self.ok("report", self.path("m.sonde"), "ranks").out
+        self.assertIn("the ranks ran 2 different programs", text)
+        self.assertNotIn("builds", text)
 
     def test_there_are_none(self):
         self.rank(-1, 0, {"advance": [10]}, pid=1)

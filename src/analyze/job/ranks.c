@@ -8,6 +8,7 @@
 #include "analyze/model/api.h"
 #include "analyze/model/rank.h"
 #include "base/map.h"
+#include "base/text.h"
 
 #define FAR          4.0    /* deviations of a straggler from the median, of those that hold for normal noise (1.4826 MAD), */
 #define FAR_PART     0.05   /* and so much of the median, */
@@ -118,21 +119,71 @@ static int find_missing(struct sonde_job *job)
     return 0;
 }
 
+/* String id of the build id of the process's own program; 0: it has none, or its module was not recorded. */
+static uint32_t program_build(const struct sonde_process *p)
+{
+    const char *path = p->header.executable;
+    const size_t length = strnlen(path, sizeof p->header.executable);
+    for (uint32_t i = 0; length && i < p->module_count; i++) {
+        const struct sonde_row_module *m = &p->modules[i];
+        const bool same = m->path < p->string_count && p->strings[m->path].length == length && memcmp(p->strings[m->path].bytes, path, length) == 0;
+        if (same && m->build_id && m->build_id < p->string_count && p->strings[m->build_id].length)
+            return m->build_id;
+    }
+    return 0;
+}
+
+struct programs {
+    struct sonde_intern paths, builds; /* builds: a path's id and a build id */
+    struct sonde_map built;            /* ids of paths with a build */
+    uint32_t path;                     /* the first with a second build; 0: none has */
+};
+
+/* Builds of the first program that has several are counted; 0, or SONDE_ENOMEM. */
+static int count_build(struct programs *all, struct sonde_job *job, size_t rank, const struct sonde_process *p)
+{
+    const char *program = *p->header.executable ? p->header.executable : "?";
+    const uint32_t path = sonde_intern_bytes(&all->paths, program, strnlen(program, sizeof p->header.executable)), build = program_build(p);
+    const uint32_t known = all->builds.count;
+    struct sonde_text key = {0};
+    uint64_t first;
+    if (!path)
+        return SONDE_ENOMEM;
+    if (!build)
+        return 0;
+    sonde_text_format(&key, "%u ", path);
+    sonde_text_add_bytes(&key, p->strings[build].bytes, p->strings[build].length);
+    int rc = key.failed || !sonde_intern_bytes(&all->builds, key.bytes, key.length) ? SONDE_ENOMEM : 0;
+    sonde_text_fini(&key);
+    if (rc || all->builds.count == known)
+        return rc;
+    if (!sonde_map_get(&all->built, path, &first))
+        return sonde_map_put(&all->built, path, 1);
+    if (!all->path) {
+        all->path = path;
+        job->other_build = rank;
+        job->builds = 1;
+    }
+    job->builds += path == all->path;
+    return 0;
+}
+
 /* Of the first process of each rank. */
 static int count_hosts_and_programs(struct making *k)
 {
-    struct sonde_intern hosts = {0}, programs = {0};
+    struct sonde_intern hosts = {0};
+    struct programs programs = {0};
     int rc = 0;
     for (size_t i = 0; i < k->job->ranks.count && !rc; i++) {
         const struct sonde_process *p = &k->m->processes[k->job->ranks.items[i].process];
-        const char *program = *p->header.executable ? p->header.executable : "?";
-        if (!sonde_intern_bytes(&hosts, p->name, sonde_host_length(p->name)) || !sonde_intern_bytes(&programs, program, strnlen(program, sizeof p->header.executable)))
-            rc = SONDE_ENOMEM;
+        rc = sonde_intern_bytes(&hosts, p->name, sonde_host_length(p->name)) ? count_build(&programs, k->job, i, p) : SONDE_ENOMEM;
     }
     k->job->hosts = hosts.count;
-    k->job->programs = programs.count;
+    k->job->programs = programs.paths.count;
     sonde_intern_fini(&hosts);
-    sonde_intern_fini(&programs);
+    sonde_intern_fini(&programs.paths);
+    sonde_intern_fini(&programs.builds);
+    sonde_map_fini(&programs.built);
     return rc;
 }
 

@@ -81,7 +81,9 @@ struct sonde_job {
     SONDE_VECTOR(struct sonde_rank_group) groups;     /* the largest first */
     SONDE_VECTOR(uint32_t) missing;  /* ranks that the launcher counted, and of which nothing is there */
     uint32_t size, other_size;       /* as the launcher said; other_size: another process says otherwise; 0 unknown */
-    uint32_t programs;               /* different executables among the ranks */
+    uint32_t programs;               /* different executables among the ranks, by their paths */
+    uint32_t builds;                 /* of one of these, by their build ids; 0: each has one, or none is known */
+    size_t other_build;              /* index of the first rank that ran another build than one before it */
     uint32_t hosts;
     uint32_t outside;                /* processes without a rank */
 };
