@@ -193,6 +193,12 @@ class Measurement:
         from ._parquet import write
         return write(self, folder, table, columns, force, which)
 
+    def dask(self, name: str = "operations", columns: Optional[Sequence[str]] = None, **which: Any):
+        """A table as a dask.dataframe, one partition for each process (each rank), whose rows are read where Dask works on it: it opens
+        the measurement there, by its path. Texts are plain texts; `which` as in table()."""
+        from ._dask import frame
+        return frame([self.path], name, {"columns": columns, **which}, labelled=False)
+
     # ---- views --------------------------------------------------------------------------------------
 
     def view(self, name: str, **options: Any) -> Table:
@@ -294,23 +300,17 @@ class Many:
     def pandas(self, name: str = "operations", **which: Any):
         """A table of all of them as one data frame, with a column `measurement`."""
         import pandas
-        return pandas.concat([_partition(path, name, which) for path in self.paths], ignore_index=True)
+        from ._dask import plain
+        frames: list[pandas.DataFrame] = []
+        for path in self.paths:
+            with Measurement(path) as measurement:
+                frames.append(plain(measurement.table(name, **which), path))
+        return pandas.concat(frames, ignore_index=True)
 
     def dask(self, name: str = "operations", **which: Any):
-        """The same as a dask.dataframe, one partition for each measurement, read where Dask works on it."""
-        import dask.dataframe
-        meta = _partition(self.paths[0], name, which).iloc[:0]
-        return dask.dataframe.from_map(_partition, self.paths, name=name, which=which, meta=meta, enforce_metadata=False)
-
-
-def _partition(path: str, name: str, which: dict[str, Any]):
-    """Texts are texts here, not categories, which differ from one measurement to the next."""
-    with Measurement(path) as measurement:
-        frame = measurement.table(name, **which).pandas()
-    for column in frame.columns[frame.dtypes == "category"]:
-        frame[column] = frame[column].astype(object)
-    frame.insert(0, "measurement", path)
-    return frame
+        """The same as a dask.dataframe, one partition for each process of each, read where Dask works on it."""
+        from ._dask import frame
+        return frame(self.paths, name, which, labelled=True)
 
 
 def open_many(paths: Union[str, Sequence[Union[str, os.PathLike]]]) -> Many:

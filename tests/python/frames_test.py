@@ -2,7 +2,9 @@
 unknown values, windows, threads, errors, many measurements."""
 import gc
 import importlib
+import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -215,6 +217,64 @@ class Frames(Case):
         self.assertEqual(lazy.npartitions, 2)
         sums = lazy.groupby("name")["duration_ns"].sum().compute(scheduler="threads").sort_index()
         self.assertEqual(sums.to_dict(), frame.groupby("name")["duration_ns"].sum().sort_index().to_dict())
+
+
+    def job(self, ranks):
+        """A job of so many ranks, by sonde-synth, which says what it wrote."""
+        path = self.path(f"job{ranks}.sonde")
+        done = subprocess.run([os.path.join(cli.BUILD, "tests", "sonde-synth"), "--operations", "6000", "--processes", str(ranks), "--ranks", path],
+                              capture_output=True, check=True)
+        return path, json.loads(done.stdout)
+
+    def test_dask_shares_the_ranks_of_a_job(self):
+        path, truth = self.job(5)
+        m = sonde.open(path)
+        lazy = m.dask("operations", ["process", "name", "kind", "duration_ns", "bytes"])
+        self.assertEqual(lazy.npartitions, 5)
+        for i, process in enumerate(m.processes()["process"]):
+            self.assertEqual(set(lazy.partitions[i]["process"].compute(scheduler="sync")), {process})
+        for scheduler in ("threads", "processes"):
+            kernels = lazy[lazy["kind"] == "kernel"].groupby("name")["duration_ns"].agg(["count", "sum"]).compute(scheduler=scheduler)
+            self.assertEqual({name: (row["count"], row["sum"]) for name, row in kernels.iterrows()},
+                             {row["name"]: (row["count"], row["total_ns"]) for row in self.report(path, "kernels")})
+        self.assertEqual(len(lazy), sum(truth["operations"].values()))
+        self.assertEqual(lazy["bytes"].sum().compute(scheduler="threads"), sum(truth["bytes"].values()))
+        frame = m.operations(["process", "name", "kind", "duration_ns", "bytes"]).pandas().astype({"process": object, "name": object, "kind": object})
+        pandas.testing.assert_frame_equal(lazy.compute(scheduler="threads").reset_index(drop=True).astype(frame.dtypes), frame)
+
+    def test_dask_reads_what_is_asked_for(self):
+        path, _ = self.job(3)
+        m = sonde.open(path)
+        middle = int(numpy.median(m.operations()["start_ns"]))
+        for which in ({"begin": middle}, {"end": middle}, {"process": 1}, {"lane": 2}, {"process": 2, "lane": 2, "end": middle}):
+            lazy = m.dask("operations", ["correlation", "start_ns"], **which)
+            self.assertEqual(lazy.npartitions, 1 if "process" in which else 3)
+            self.assertEqual(lazy.compute(scheduler="threads")["correlation"].tolist(), m.operations(["correlation"], **which)["correlation"].tolist(), which)
+        for table in m.tables():
+            lazy = m.dask(table.name)
+            self.assertEqual((lazy.npartitions, list(lazy.columns)), (1 if table.name == "contexts" else 3, m.table(table.name).columns), table)
+            self.assertEqual(len(lazy.compute(scheduler="threads")), len(m.table(table.name)), table)
+        with self.assertRaisesRegex(sonde.SondeError, "there is no table 'nothing'"):
+            m.dask("nothing")
+
+    def test_dask_opens_it_when_it_works(self):
+        """Nothing of the trace is read before, and by another working directory than that where it was asked for."""
+        path, _ = self.job(3)
+        many = sonde.open_many([path, self.job(2)[0]])
+        lazy, want = many.dask("operations", columns=["duration_ns"]), many.pandas("operations", columns=["duration_ns"])
+        self.assertEqual(lazy.npartitions, 5)
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, "/")
+        relative = sonde.open(os.path.basename(path)).dask("operations", ["duration_ns"])
+        os.chdir("/")
+        here = want["measurement"] == path
+        self.assertEqual(relative["duration_ns"].sum().compute(scheduler="threads"), want[here]["duration_ns"].sum())
+        self.assertEqual(lazy.groupby("measurement")["duration_ns"].sum().compute(scheduler="threads").to_dict(), want.groupby("measurement")["duration_ns"].sum().to_dict())
+        shutil.rmtree(path)
+        with self.assertRaisesRegex(sonde.SondeError, "job3.sonde"):
+            many.dask("operations", columns=["duration_ns"]).compute(scheduler="threads")
+        with self.assertRaisesRegex(sonde.SondeError, "job3.sonde"):
+            lazy.partitions[0].compute(scheduler="processes")
 
 
 class Others(Case):
