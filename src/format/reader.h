@@ -101,6 +101,7 @@ struct sonde_measurement {
     /* Of several hosts (analyze/job/axis.h): */
     uint64_t axis_bound_ns;           /* the wall_offset_ns of their processes make one axis, to within that; 0: nothing aligns them */
     uint32_t axis_apart;              /* hosts but for the first that nothing aligns with the others */
+    bool axis_contradicts;            /* clocks of two hosts contradict each other: one was set, or jumped, meanwhile */
     bool axis_not_tried;              /* there is too much that could */
     void *private_data;
 };

@@ -246,6 +246,9 @@ static void say_faults(const struct sonde_messages *all, struct sonde_view_data 
     if (all->apart)
         sonde_view_say(out, false, "messages and calls whose ranks ran on different hosts: %s; their messages do not align the clocks of these, so their waiting is not known",
                        sonde_number_count(number, all->apart));
+    if (*all->contradict[0])
+        sonde_view_say(out, false, "the clocks of %s and %s contradict each other: one of them was probably set while the ranks ran; of what these two waited for each other nothing is told",
+                       all->contradict[0], all->contradict[1]);
     if (all->clock_bound_ns)
         sonde_view_say(out, false, "the clocks of %u hosts are aligned by messages: what ranks waited for those of another host is known to within %s each time",
                        all->hosts, sonde_number_time(number, (double)all->clock_bound_ns));

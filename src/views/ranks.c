@@ -278,13 +278,18 @@ static void say_clocks(const struct sonde_measurement *m, uint32_t hosts, struct
 {
     char number[SONDE_NUMBER_MAX];
     if (!m->axis_bound_ns) {
-        sonde_view_say(out, false, m->axis_not_tried ? "begin: by the clocks of %u hosts, which were not aligned: there are too many messages" : "begin: by the clocks of %u hosts, which nothing aligns", hosts);
+        if (m->axis_contradicts)
+            sonde_view_say(out, false, "begin: by the clocks of %u hosts, which contradict each other: one was probably set while the ranks ran", hosts);
+        else
+            sonde_view_say(out, false, m->axis_not_tried ? "begin: by the clocks of %u hosts, which were not aligned: there are too many messages" : "begin: by the clocks of %u hosts, which nothing aligns", hosts);
         return;
     }
     sonde_view_say(out, false, "begin: by the clocks of %u hosts, aligned to within %s by what ranks waited for each other", hosts,
                    sonde_number_time(number, (double)m->axis_bound_ns));
     if (m->axis_apart)
         sonde_view_say(out, false, "begin: nothing aligns the clocks of %u host%s with the others'", m->axis_apart, m->axis_apart == 1 ? "" : "s");
+    if (m->axis_apart && m->axis_contradicts)
+        sonde_view_say(out, false, "begin: clocks of hosts contradict each other: one was probably set while the ranks ran");
 }
 
 static void say_faults(const struct sonde_query *q, const struct sonde_job *job, struct sonde_view_data *out)

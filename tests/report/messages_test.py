@@ -68,8 +68,8 @@ class Messages(Case):
             rank.write(self.job)
         return self.json(self.job, "messages", "--limit", "0")
 
-    def text(self):
-        return " ".join(self.ok("report", self.job, "messages").out.split())
+    def text(self, view="messages"):
+        return " ".join(self.ok("report", self.job, view).out.split())
 
     def compare(self, said, truth, ranks):
         self.assertEqual({(row["from"], row["to"]): [row["count"], row["bytes"]] for row in said["pairs"]}, dict(truth.pairs))
@@ -258,6 +258,34 @@ class Messages(Case):
         ranks[1].move(lambda ns: ns + (10**9 if ns > middle else 0))
         said = self.finish(ranks)
         self.assertEqual((said["apart"], said["clock_bound_ns"], said["waits"]), (100, 0, []))
+        self.assertIn("the clocks of host0 and host1 contradict each other: one of them was probably set while the ranks ran", self.text())
+        self.assertIn("begin: by the clocks of 2 hosts, which contradict each other: one was probably set while the ranks ran", self.text("ranks"))
+
+    def test_hosts_of_which_one_contradicts(self):
+        """A third, whose clock nobody set, is aligned with the first; its messages with the second contradict each other, too."""
+        chance, truth = random.Random(2), Truth()
+        ranks = [Rank(number, 3, host=f"host{number}") for number in range(3)]
+        for _ in range(300):
+            self.one_to_one(chance, ranks, truth)
+        middle = ranks[1].at - (ranks[1].at - START) // 2
+        ranks[1].move(lambda ns: ns + (10**9 if ns > middle else 0))
+        said = self.finish(ranks)
+        self.assertTrue(said["clock_bound_ns"] > 0 and said["apart"] > 0, said)
+        self.assertRegex(self.text(), r"the clocks of host\d and host\d contradict each other: one of them was probably set")
+        self.assertIn("nothing aligns the clocks of 1 host with the others' begin: clocks of hosts contradict each other: one was probably set", self.text("ranks"))
+
+    def test_hosts_that_do_not_contradict(self):
+        """Messages one way leave the clocks apart, and say nothing against them."""
+        ranks = [Rank(number, 2, host=f"host{number}") for number in range(2)]
+        for i in range(20):
+            enter = START + i * 10**6
+            ranks[0].message(SEND, "MPI_Send", enter, enter + US, size=8, comm="w", peer=1, tag=0)
+            ranks[0].call(enter, enter + US)
+            ranks[1].message(RECEIVE, "MPI_Recv", enter, enter + 9 * US, size=8, comm="w", peer=0, tag=0)
+            ranks[1].call(enter, enter + 9 * US)
+        self.assertEqual(self.finish(ranks)["apart"], 20)
+        for view in ("messages", "ranks"):
+            self.assertNotIn("contradict", self.text(view))
 
     def test_hosts_where_one_is_missing(self):
         """Rank 1 lacks the first of the calls: the n-th of one would be the next of the other, by which its clock would be a round too late."""

@@ -153,6 +153,8 @@ static int align(struct aligning *k)
     if (hosts < 2 || k->m->axis_not_tried)
         return 0;
     const int rc = find_clocks(k);
+    const char *one, *other;
+    k->m->axis_contradicts = sonde__clocks_contradict(&k->clocks, &one, &other);
     if (!rc && k->clocks.root)
         set_offsets(k);
     return rc == SONDE_ENOMEM ? 0 : rc; /* wall clocks do, too */

@@ -19,6 +19,7 @@ struct sonde__clock_pair {       /* how much must be added to a time of `low` to
         uint64_t most_ns, least_ns; /* when, by `low` */
     } places[PLACES];
     bool known;                  /* false: the bounds contradict each other, or one side has none */
+    bool contradicts;
     uint64_t at_ns, last_ns;     /* first time of `low` that is bound, at which this must be added, and the last: */
     int64_t shift_ns;
     double drift, bound_ns, unsure;
@@ -244,7 +245,10 @@ static void find_line(struct sonde__clock_pair *p)
 {
     struct lines l = {.p = p};
     struct reach first, last;
-    if (!ends_of(&l, &p->at_ns, &p->last_ns) || !reach_at(&l, p->at_ns, &first) || !reach_at(&l, p->last_ns, &last))
+    if (!ends_of(&l, &p->at_ns, &p->last_ns))
+        return;
+    p->contradicts = !reach_at(&l, p->at_ns, &first) || !reach_at(&l, p->last_ns, &last);
+    if (p->contradicts)
         return;
     const double begin = (first.most + first.least) / 2, end = (last.most + last.least) / 2;
     p->known = true;
@@ -308,6 +312,19 @@ int sonde__clocks_align(struct sonde__clocks *c)
         attach(c, c->hosts.items[best->low].known ? best->high : best->low, best);
     }
     return 0;
+}
+
+bool sonde__clocks_contradict(const struct sonde__clocks *c, const char **one, const char **other)
+{
+    for (size_t i = 0; i < c->pairs.count; i++) {
+        const struct sonde__clock_pair *p = c->pairs.items[i];
+        if (!p->contradicts)
+            continue;
+        *one = sonde_intern_get(&c->names, p->low);
+        *other = sonde_intern_get(&c->names, p->high);
+        return true;
+    }
+    return false;
 }
 
 uint32_t sonde__clocks_reference(const struct sonde__clocks *c)

@@ -41,6 +41,9 @@ uint32_t sonde__clocks_host(struct sonde__clocks *c, const char *process_name);
 int sonde__clocks_before(struct sonde__clocks *c, uint32_t from, uint64_t from_ns, uint32_t to, uint64_t to_ns);
 /* Once all is told. 0 or SONDE_ENOMEM. */
 int sonde__clocks_align(struct sonde__clocks *c);
+/* Do the bounds of two hosts leave no line between them, over the whole time? Then one of the clocks was set, or jumped, meanwhile. The first such two, by name
+ * (until fini). */
+bool sonde__clocks_contradict(const struct sonde__clocks *c, const char **one, const char **other);
 /* The host whose clock is taken for all that agree with it: the one that others are told by, else the first. */
 uint32_t sonde__clocks_reference(const struct sonde__clocks *c);
 /* May times of the two be compared? */

@@ -1,6 +1,7 @@
 /* messages.c - see messages.h. */
 #include "messages.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -335,6 +336,9 @@ int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde
     out->mixed = k.matching.mixed;
     out->hosts = k.matching.hosts;
     out->clock_bound_ns = sonde__clocks_bound(&clocks);
+    const char *hosts[2];
+    for (int i = 0; i < 2 && sonde__clocks_contradict(&clocks, &hosts[0], &hosts[1]); i++)
+        snprintf(out->contradict[i], sizeof out->contradict[i], "%s", hosts[i]);
     sonde__matching_fini(&k.matching);
     sonde__clocks_fini(&clocks);
     sonde_map_fini(&k.collectives);

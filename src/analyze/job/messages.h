@@ -87,6 +87,7 @@ struct sonde_messages {
     uint64_t messages;       /* sent, or received where the sender is not known */
     uint64_t apart;          /* of messages and calls: their ranks were on different hosts whose clocks could not be aligned */
     uint32_t hosts;
+    char contradict[2][256]; /* of the apart: two hosts whose clocks contradict each other, since one was set meanwhile; "": none are known to */
     uint64_t clock_bound_ns; /* those that could are right to within that; 0: there is one */
     uint64_t alone;          /* sent and not received, or the reverse, as far as is known */
     uint64_t lost;           /* rows that found no room */
