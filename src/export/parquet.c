@@ -19,7 +19,7 @@
 
 extern char **environ;
 
-/* It prints one line: how many rows it wrote, or what is missing, or what went wrong. */
+/* It prints one line: how many rows it wrote, or what is missing, or what went wrong: the system's error, or a sentence. */
 static const char script[] = "import sys\n"
                              "try:\n"
                              "    import pyarrow.parquet, sonde\n"
@@ -31,6 +31,9 @@ static const char script[] = "import sys\n"
                              "        m.parquet(sys.argv[2], force=True)\n"
                              "        print('rows', next(t.rows for t in m.tables() if t.name == 'operations'))\n"
                              "except Exception as error:\n"
+                             "    if isinstance(error.__cause__, OSError):\n"
+                             "        print('errno', error.__cause__.errno)\n"
+                             "        sys.exit()\n"
                              "    print('failed', ' '.join(str(error).split()))\n";
 
 /* Where the package of an installation is, for PYTHONPATH; the user's own goes before it. (The wheel's own Python has it: python/sonde/__main__.py.) */
@@ -126,10 +129,12 @@ static int write_all(const struct sonde_measurement *m, struct sonde_out *out, s
     } else if (strncmp(line, "missing ", 8) == 0) {
         code = refuse(diag, SONDE_ENOTFOUND, m->path, line + 8);
         sonde_diag_hint(diag, "it takes the Python packages pyarrow and sonde: %s -m pip install pyarrow, and the wheel of `make wheel` where Sonde is not installed", python);
+    } else if (strncmp(line, "errno ", 6) == 0) {
+        sonde_out_fail(out, atoi(line + 6)); /* the commit of `out` says it */
     } else if (strncmp(line, "rows ", 5) != 0) {
         code = refuse(diag, SONDE_EIO, m->path, strncmp(line, "failed ", 7) == 0 ? line + 7 : "Python ended without a word");
     }
-    result->operations = code ? 0 : strtoull(line + 5, NULL, 10);
+    result->operations = code || sonde_out_failed(out) ? 0 : strtoull(line + 5, NULL, 10);
     sonde_text_fini(&path);
     sonde_text_fini(&folders);
     if (!code)

@@ -4,6 +4,7 @@ import gc
 import importlib
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -302,12 +303,12 @@ class Others(Case):
         found = duckdb.from_arrow(table).aggregate("name::varchar as name, coalesce(sum(duration_ns), 0)::bigint", "name")
         self.assertEqual(dict(found.fetchall()), self.want)
 
-    def export(self, *more, **environment):
+    def export(self, *more, start=None, **environment):
         """By the build's command, which has no package beside it."""
         build = os.environ["SONDE_BUILD"]
         variables = {**os.environ, "SONDE_EXPORT_PYTHON": sys.executable, "SONDE_PREFIX": build, "PYTHONPATH": os.path.dirname(os.path.dirname(sonde.__file__)), **environment}
         return subprocess.run([os.path.join(build, "bin", "sonde"), "export", "-q", self.measurement, "--to", "parquet", *more], capture_output=True, text=True, check=False,
-                              env=variables)
+                              env=variables, preexec_fn=start)
 
     def test_the_command_writes_parquet(self):
         duckdb = self.need("duckdb")
@@ -329,6 +330,31 @@ class Others(Case):
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn(said, done.stderr)
             self.assertFalse([name for name in os.listdir(self.folder) if "parquet" in name])
+
+    def test_a_full_disk(self):
+        """The same line as of every other format, and nothing is left: neither where no file may become large, nor in a small file system."""
+        before = os.listdir(self.folder)
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        done = self.export("-o", self.path("e.parquet"), start=limit)
+        self.assertEqual((done.returncode, done.stderr), (1, f"sonde: cannot write {self.path('e.parquet')}: File too large\n"))
+        self.assertEqual(os.listdir(self.folder), before)
+        small = self.path("small")
+        os.mkdir(small)
+        if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", small], stderr=subprocess.DEVNULL, check=False).returncode:
+            self.skipTest("mounting a file system is not allowed here")
+        try:
+            with open(os.path.join(small, "fill"), "wb", buffering=0) as file, self.assertRaises(OSError):
+                while file.write(bytes(4096)):
+                    pass
+            out = os.path.join(small, "e.parquet")
+            for more in ((), ("-f",)):
+                done = self.export("-o", out, *more)
+                self.assertEqual((done.returncode, done.stderr), (1, f"sonde: cannot write {out}: No space left on device\n"))
+            with self.assertRaisesRegex(sonde.SondeError, f"cannot write {out}: No space left on device"):
+                self.m.parquet(out)
+            self.assertEqual(os.listdir(small), ["fill"])
+        finally:
+            subprocess.run(["umount", small], check=False)
 
     def test_parquet(self):
         files = self.m.parquet(self.path("out.parquet"), columns=["process", "name", "duration_ns", "start_ns", "failed"])
