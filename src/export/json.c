@@ -670,7 +670,7 @@ static int write_json(const struct sonde_measurement *m, struct sonde_out *out, 
 const struct sonde_export_format sonde_export_json = {
     .name = "json",
     .extension = "json",
-    .what = "everything: processes, devices, lanes, call paths, operations, API calls, ranges, waits, samples, ledger",
+    .what = "the whole trace and profile: processes, devices, lanes, call paths, operations, API calls, ranges, waits, samples, ledger",
     .open_with = "docs/schema/export.json describes it",
     .write = write_json,
 };

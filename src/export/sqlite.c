@@ -6,6 +6,7 @@
 #include "export.h"
 
 #include <errno.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,11 @@
             "completes_user_event INTEGER, queue INTEGER, device INTEGER")                                                      \
     X(sample, "process INTEGER, lane INTEGER, time_ns INTEGER, cpu_ns INTEGER, context INTEGER, deferred INTEGER")              \
     X(switch, "process INTEGER, lane INTEGER, out_ns INTEGER, in_ns INTEGER, preempted INTEGER")                                \
-    X(sleep, "process INTEGER, lane INTEGER, from_ns INTEGER, to_ns INTEGER, context INTEGER, waits_for TEXT")
+    X(sleep, "process INTEGER, lane INTEGER, from_ns INTEGER, to_ns INTEGER, context INTEGER, waits_for TEXT")                  \
+    X(message, "process INTEGER, lane INTEGER, enter_ns INTEGER, leave_ns INTEGER, posted_ns INTEGER, context INTEGER, "        \
+               "kind TEXT, communicator TEXT, peer INTEGER, tag INTEGER, bytes INTEGER")                                        \
+    X(series, "process INTEGER, lane INTEGER, device INTEGER, metric TEXT, from_ns INTEGER, to_ns INTEGER, value REAL")         \
+    X(pause, "process INTEGER, from_ns INTEGER, to_ns INTEGER")
 
 enum table {
 #define X(name, columns) TABLE_##name,
@@ -80,6 +85,7 @@ static const char *const indices[] = {
     "CREATE INDEX call_operation ON call(process, correlation)",
     "CREATE INDEX sample_context ON sample(context)",
     "CREATE INDEX range_name ON range(name)",
+    "CREATE INDEX message_enter ON message(enter_ns)",
     /* What one asks first: operations and calls with their names. */
     "CREATE VIEW named_operation AS SELECT operation.rowid AS id, ifnull(context.name, operation.kind) AS name, "
     "end_ns - start_ns AS duration_ns, operation.* FROM operation LEFT JOIN context ON context.id = operation.context",
@@ -99,7 +105,7 @@ struct writer {
     sqlite3_stmt *row; /* the one being filled */
     int column;
     bool failed;
-    uint32_t process;
+    uint32_t process, lane; /* whose rows are written */
 };
 
 /* ---- rows -------------------------------------------------------------------------- */
@@ -285,6 +291,36 @@ static void put_sleep(struct writer *w, const void *row)
     put_word(w, sonde_sleep_text(sleep->kind));
 }
 
+static void put_message(struct writer *w, const void *row)
+{
+    const struct sonde_row_message *message = row;
+    put(w, message->enter_ns);
+    put(w, message->leave_ns);
+    put(w, message->posted_ns);
+    put_known(w, sonde_names_locate(&w->names, w->process, message->node));
+    put_word(w, sonde_message_kind_name(message->kind));
+    put_text(w, sonde_process_string(&w->m->processes[w->process], message->comm));
+    put_if(w, message->peer, (uint64_t)message->peer - 1);
+    put(w, message->tag);
+    put(w, message->bytes);
+}
+
+/* The lane of a counter over time is in no list: a row says whose it is. */
+static void put_series(struct writer *w, const void *row)
+{
+    const struct sonde_row_series *value = row;
+    const struct sonde_process *p = &w->m->processes[w->process];
+    const struct sonde_row_lane *lane = &p->lanes[w->lane < p->lane_count ? w->lane : 0];
+    put_known(w, lane->device);
+    put_text(w, sonde_process_string(p, lane->name));
+    put(w, value->from_ns);
+    put(w, value->to_ns);
+    if (isfinite(value->value))
+        put_real(w, value->value);
+    else
+        put_null(w);
+}
+
 static const struct trace {
     enum sonde_table from;
     enum table to;
@@ -297,6 +333,8 @@ static const struct trace {
     {SONDE_TABLE_SAMPLE, TABLE_sample, put_sample},
     {SONDE_TABLE_SWITCH, TABLE_switch, put_switch},
     {SONDE_TABLE_SLEEP, TABLE_sleep, put_sleep},
+    {SONDE_TABLE_MESSAGE, TABLE_message, put_message},
+    {SONDE_TABLE_SERIES, TABLE_series, put_series},
 };
 
 struct copy {
@@ -307,6 +345,7 @@ struct copy {
 static int copy_row(void *user, uint32_t lane, const void *row)
 {
     const struct copy *copy = user;
+    copy->w->lane = lane;
     put_lane(copy->w, copy->trace->to, lane);
     copy->trace->put(copy->w, row);
     end_row(copy->w);
@@ -334,6 +373,19 @@ static void put_process(struct writer *w)
     put(w, h->wall_offset_ns);
     put_if(w, sonde_process_clock_known(p), h->clock_bound_ns);
     end_row(w);
+}
+
+static void put_pauses(struct writer *w)
+{
+    const struct sonde_process *p = &w->m->processes[w->process];
+    for (uint32_t i = 0; i < p->pause_count; i++) {
+        begin_row(w, TABLE_pause);
+        put(w, w->process);
+        put(w, p->pauses[i].from_ns);
+        put_known(w, p->pauses[i].to_ns);
+        if (p->pauses[i].from_ns)
+            end_row(w);
+    }
 }
 
 static void put_devices(struct writer *w)
@@ -596,6 +648,7 @@ static void fill_tables(struct writer *w)
     put_totals(w);
     for (w->process = 0; w->process < w->m->process_count && !w->failed; w->process++) {
         put_process(w);
+        put_pauses(w);
         put_devices(w);
         put_lanes(w);
         put_works(w);
@@ -640,7 +693,7 @@ static int write_sqlite(const struct sonde_measurement *m, struct sonde_out *out
 const struct sonde_export_format sonde_export_sqlite = {
     .name = "sqlite",
     .extension = "sqlite",
-    .what = "everything, as a database with indices",
+    .what = "what json has but the value flow graph, as a database with indices",
     .open_with = "query it with sqlite3, or any library of SQLite; docs/export.md has the schema and queries",
     .form = SONDE_EXPORT_FILE,
     .write = write_sqlite,

@@ -268,6 +268,16 @@ class Command(cli.Case):
             self.fails("export", "demo.sonde", "--to", "perfetto", "-o", "-", stdout=full)
         self.assertEqual(os.listdir(self.folder), ["demo.sonde"])
 
+    def test_the_page_says_what_each_format_loses(self):
+        with open(os.path.join(cli.HERE, "../../docs/export.md"), encoding="utf-8") as file:
+            sections = dict(part.split("\n", 1) for part in file.read().split("\n## ")[1:])
+        sections.pop("Sizes and rates")
+        profiles = sections.pop("Profiles: speedscope, pprof, folded")
+        self.assertEqual(len(re.findall(r"\bLost: ", profiles)), 3)
+        self.assertEqual({name.lower() for name in sections}, {"perfetto", "json", "csv", "sqlite", "parquet", "chrome", "otf2", "tau"})
+        for name, text in sections.items():
+            self.assertRegex(text, "what is lost|What is lost: ", name)
+
     def test_a_killed_export_leaves_nothing(self):
         import signal
         import subprocess

@@ -148,6 +148,30 @@ def annotated(folder, name="annotated.sonde"):
     return path, p
 
 
+def messages(folder, name="messages.sonde"):
+    """Three ranks: each sends the next one `rank + 1` messages of 100 bytes, receives those of the one before, and all meet; recording was
+    off for a while, and a counter was read. Returns (path, processes)."""
+    path, ranks = os.path.join(folder, name), []
+    for number in range(3):
+        p = live.Process(f"alpha-{number + 20}-0", number + 20)
+        p.rank = (number + 1, number + 1, 3)
+        thread, device = p.thread(p.pid), p.device("Device")
+        queue, t = p.queue(device), p.start_ns + MS
+        code = p.node(0, p.frame(live.NATIVE, p.module("/opt/demo/bin/demo"), 0x1000))
+        for i in range(number + 1):
+            p.message(thread, 1, "MPI_Send", code, t + i * 1000, t + i * 1000 + 500, size=100, comm="3 ranks, a, 1", peer=(number + 1) % 3, tag=7)
+        for i in range((number + 2) % 3 + 1):
+            p.message(thread, 2, "MPI_Recv", code, t + i * 1000 + 500, t + i * 1000 + 900, posted=t + i * 1000, size=100, comm="3 ranks, a, 1", peer=(number + 2) % 3, tag=7)
+        p.message(thread, 4, "MPI_Allreduce", code, t + 10000, t + 12000, size=8, comm="3 ranks, a, 1")
+        p.message(thread, 0, "MPI_Finalize", code, t + 20000, t + 21000)
+        p.enqueue(thread, queue, "cuMemcpyHtoD", code, "write", t + 2000, t + 3000, t + 3100, t + 3200, size=80)
+        p.series(device, "sm__cycles_active.avg", "cycles", [(t, t + 1000, 2.5), (t + 1000, t + 2000, float("nan"))])
+        p.pause(t + 30000, t + 40000 if number else 0)
+        p.write(path)
+        ranks.append(p)
+    return path, ranks
+
+
 def sampled(folder, name="sampled.sonde"):
     """A recursive walk whose CPU side was sampled: `tree` calls itself through `visit`, launches kernels, reads
     from two data objects and waits; one range is open around it. Returns (path, process)."""

@@ -46,8 +46,9 @@ class Sqlite(cli.Case):
 
     def test_the_same_as_the_json(self):
         """Tables that both have, row by row."""
-        names = {"waits": "wait", "samples": "sample", "switches": "switch", "sleeps": "sleep", "ranges": "range", "contexts": "context"}
-        for make in (scenes.demo, scenes.annotated, scenes.sampled, scenes.profile_only):
+        names = {"waits": "wait", "samples": "sample", "switches": "switch", "sleeps": "sleep", "ranges": "range", "contexts": "context", "messages": "message",
+                 "series": "series"}
+        for make in (scenes.demo, scenes.annotated, scenes.sampled, scenes.profile_only, scenes.messages):
             path, _ = make(self.folder)
             doc, db = self.document(path), self.open(path)
             for key, table in names.items():
@@ -57,6 +58,8 @@ class Sqlite(cli.Case):
                     for column in set(row) & set(line) - {"payload"}:
                         if table != "context" or column != "name" or row["kind"] not in ("operation", "api"):
                             self.assertEqual(row[column], line[column], (table, column))
+            pauses = [dict(pause, process=p["id"]) for p in doc["processes"] for pause in p["pauses"]]
+            self.assertEqual(self.rows(db, "SELECT * FROM pause ORDER BY rowid"), pauses)
             objects = [dict(o, process=p["id"]) for p in doc["processes"] for o in p["objects"]]
             for row, line in zip(self.rows(db, "SELECT * FROM object ORDER BY process, id"), objects, strict=True):
                 for column in row:
@@ -97,7 +100,7 @@ class Sqlite(cli.Case):
         queries = self.queries()
         self.assertGreaterEqual(len(queries), 10)
         answered = set()
-        for make in (scenes.demo, scenes.annotated, scenes.sampled):
+        for make in (scenes.demo, scenes.annotated, scenes.sampled, scenes.messages):
             db = self.open(make(self.folder)[0])
             for i, query in enumerate(queries):
                 if self.rows(db, query):
@@ -113,6 +116,10 @@ class Sqlite(cli.Case):
         self.assertEqual(first(3)[:2], ("fold", 6000000))
         self.assertTrue(first(3)[2].endswith(";clEnqueueNDRangeKernel;fold;"), first(3))
         self.assertEqual(first(7)[0:2], ("clFinish", 7000000))
+        db = self.open(scenes.messages(self.folder, "ranks.sonde")[0])
+        pairs = {(r["from"], r["to"]): (r["count"], r["bytes"]) for r in json.loads(cli.run("report", self.path("ranks.sonde"), "messages", "--json").out)["pairs"]}
+        self.assertEqual({(r["sender"], r["receiver"]): (r["messages"], r["bytes"]) for r in self.rows(db, queries[10])}, pairs)
+        self.assertEqual(pairs, {(0, 1): (1, 100), (1, 2): (2, 200), (2, 0): (3, 300)})
         db = self.open(scenes.annotated(self.folder, "once_more.sonde")[0])
         report = json.loads(cli.run("report", self.path("once_more.sonde"), "kernels", "--json").out)
         self.assertEqual({r["name"]: r["device_ns"] for r in self.rows(db, queries[8])}["step"], report[0]["total_ns"])
