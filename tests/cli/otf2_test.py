@@ -37,6 +37,29 @@ class Otf2(cli.Case):
         text = self.print(self.export(scenes.cuda(self.folder)[0]), "-G") + self.print(self.path("out.otf2", "traces.otf2"))
         self.expect("export-otf2", "\n".join(line.rstrip() for line in text.split("\n")))
 
+    def test_messages(self):
+        """As many, and as many bytes, as the view has, by both ends; of what all do together, too."""
+        path, _ = scenes.messages(self.folder)
+        said, doc = json.loads(self.ok("report", path, "messages", "--json").out), self.read(path)
+        want = {(row["from"], row["to"]): (row["count"], row["bytes"]) for row in said["pairs"]}
+        self.assertEqual(len(want), 3)
+        for end in ("send", "receive"):
+            found = collections.defaultdict(list)
+            for _, sender, receiver, _, _, size, _ in (row for row in doc["messages"] if row[0] == end):
+                found[sender, receiver].append(size)
+            self.assertEqual({pair: (len(sizes), sum(sizes)) for pair, sizes in found.items()}, want, end)
+        self.assertEqual({(row[3], row[4]) for row in doc["messages"]}, {("3 ranks, a, 1", 7)})
+        together = collections.defaultdict(list)
+        for function, rank, comm, root, size, begin, end in doc["collectives"]:
+            self.assertEqual((rank in range(3), root, end - begin), (True, None, 2000))
+            together["MPI_" + function.capitalize(), comm].append(size)
+        self.assertEqual({key: (len(sizes), sum(sizes)) for key, sizes in together.items()},
+                         {(row["function"], row["comm"]): (row["count"], row["bytes"]) for row in said["collectives"]})
+        # Each at the call that says so: sent when it is entered, received when it is left.
+        calls = collections.Counter((region, begin, end) for _, region, begin, end, *_ in doc["slices"] if region.startswith("MPI_"))
+        times = {end: {row[6] for row in doc["messages"] if row[0] == end} for end in ("send", "receive")}
+        self.assertEqual(times, {"send": {begin for name, begin, _ in calls if name == "MPI_Send"}, "receive": {end for name, _, end in calls if name == "MPI_Recv"}})
+
     def test_every_operation_and_call(self):
         path, processes = scenes.demo(self.folder)
         doc = self.read(path)
