@@ -12,7 +12,7 @@ from typing import Iterator
 class SondeError(Exception):
     """What went wrong, in one sentence; `code` is that of sonde/error.h (0: not the library's)."""
 
-    def __init__(self, sentence: str, code: int = 0):
+    def __init__(self, sentence: str, code: int = 0) -> None:
         super().__init__(sentence)
         self.code = code
 

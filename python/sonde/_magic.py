@@ -23,4 +23,5 @@ def sonde(line: str) -> Report:
 
 
 def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext sonde` calls: the magic `%sonde` is there from here on."""
     shell.register_magic_function(sonde, "line", "sonde")

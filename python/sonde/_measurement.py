@@ -6,14 +6,19 @@ import os
 import threading
 import weakref
 from ctypes import POINTER, byref, c_char_p, c_void_p, cast
-from typing import Any, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence, Union
 
 from . import _library as c
 from ._table import Table, answer
 from ._tree import Tree
 
+if TYPE_CHECKING: # by names that no method has
+    from dask.dataframe import DataFrame as DaskFrame
+    from pandas import DataFrame
+
 
 class TableInfo(NamedTuple):
+    """A table of a measurement, as `Measurement.tables()` lists them: what a row of it is, and how many there are."""
     name: str
     summary: str
     rows: Optional[int]  #: None: not counted before it is read
@@ -21,6 +26,7 @@ class TableInfo(NamedTuple):
 
 
 class ColumnInfo(NamedTuple):
+    """A column of a table, as `sonde.columns()` lists them: its type, and what it means."""
     name: str
     format: str          #: as in the Arrow C data interface
     definition: str
@@ -30,6 +36,7 @@ class ColumnInfo(NamedTuple):
 
 
 class ViewInfo(NamedTuple):
+    """A view of `sonde report`, as `sonde.views()` lists them: what it answers."""
     name: str
     summary: str
     single: bool         #: its table has one row
@@ -46,7 +53,7 @@ class Measurement:
     of exports.
     """
 
-    def __init__(self, path: Union[str, os.PathLike]):
+    def __init__(self, path: Union[str, os.PathLike]) -> None:
         self.path = os.fspath(path)
         self._reading = threading.Condition()
         self._readers = 0
@@ -193,7 +200,7 @@ class Measurement:
         from ._parquet import write
         return write(self, folder, table, columns, force, which)
 
-    def dask(self, name: str = "operations", columns: Optional[Sequence[str]] = None, **which: Any):
+    def dask(self, name: str = "operations", columns: Optional[Sequence[str]] = None, **which: Any) -> DaskFrame:
         """A table as a dask.dataframe, one partition for each process (each rank), whose rows are read where Dask works on it: it opens
         the measurement there, by its path. Texts are plain texts; `which` as in table()."""
         from ._dask import frame
@@ -288,7 +295,7 @@ def views() -> list[ViewInfo]:
 class Many:
     """Several measurements, such as those of many ranks or runs; each is opened when it is read, and closed again."""
 
-    def __init__(self, paths: Sequence[str]):
+    def __init__(self, paths: Sequence[str]) -> None:
         self.paths = list(paths)
 
     def __len__(self) -> int:
@@ -297,17 +304,17 @@ class Many:
     def __repr__(self) -> str:
         return f"<sonde.Many: {len(self.paths)} measurements>"
 
-    def pandas(self, name: str = "operations", **which: Any):
+    def pandas(self, name: str = "operations", **which: Any) -> DataFrame:
         """A table of all of them as one data frame, with a column `measurement`."""
         import pandas
         from ._dask import plain
-        frames: list[pandas.DataFrame] = []
+        frames: list[DataFrame] = []
         for path in self.paths:
             with Measurement(path) as measurement:
                 frames.append(plain(measurement.table(name, **which), path))
         return pandas.concat(frames, ignore_index=True)
 
-    def dask(self, name: str = "operations", **which: Any):
+    def dask(self, name: str = "operations", **which: Any) -> DaskFrame:
         """The same as a dask.dataframe, one partition for each process of each, read where Dask works on it."""
         from ._dask import frame
         return frame(self.paths, name, which, labelled=True)

@@ -80,7 +80,7 @@ class Range(contextlib.ContextDecorator):
 
     __slots__ = ("_name", "_tool")
 
-    def __init__(self, name: str):
+    def __init__(self, name: str) -> None:
         self._name, self._tool = name.encode("utf-8", "replace"), _tool()
 
     def __enter__(self) -> Range:

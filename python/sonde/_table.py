@@ -8,9 +8,14 @@ from __future__ import annotations
 import ctypes
 import weakref
 from ctypes import byref, c_char, c_void_p
-from typing import Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 from . import _library as c
+
+if TYPE_CHECKING: # by names that no method has
+    from numpy.typing import NDArray
+    from pandas import DataFrame
+    from pyarrow import Table as ArrowTable
 
 _NUMBERS = {"l": ("<i8", 8), "L": ("<u8", 8), "I": ("<u4", 4), "i": ("<i4", 4), "g": ("<f8", 8)}
 
@@ -178,7 +183,7 @@ class Table:
     `polars.DataFrame(table)`, `pyarrow.table(table)`, `duckdb.sql("select * from table")`.
     """
 
-    def __init__(self, name: str, root: _Column):
+    def __init__(self, name: str, root: _Column) -> None:
         self.name = name
         self._root = root
         self._columns = {column.name: column for column in self._root.children}
@@ -215,15 +220,15 @@ class Table:
         """What a column means."""
         return self._column(column).metadata().get("definition", "")
 
-    def __getitem__(self, column: str):
+    def __getitem__(self, column: str) -> NDArray[Any]:
         """A column as a NumPy array, without a copy but for texts, booleans and what nests."""
         return self._column(column).numpy()
 
-    def numpy(self) -> dict[str, Any]:
+    def numpy(self) -> dict[str, NDArray[Any]]:
         """All columns as NumPy arrays."""
         return {name: column.numpy() for name, column in self._columns.items()}
 
-    def pandas(self):
+    def pandas(self) -> DataFrame:
         """A pandas.DataFrame. Numbers are not copied; columns that may have unknown values are nullable (Int64), texts that repeat
         are categories."""
         import pandas
@@ -231,7 +236,7 @@ class Table:
         series = {name: pandas.Series(column.pandas(), index=index, copy=False) for name, column in self._columns.items()}
         return pandas.DataFrame(series, index=index, copy=False)
 
-    def arrow(self):
+    def arrow(self) -> ArrowTable:
         """A pyarrow.Table, without a copy."""
         import pyarrow
         return pyarrow.Table.from_batches([pyarrow.record_batch(self)])
@@ -257,12 +262,12 @@ class Table:
 
     # ---- Arrow's PyCapsule interface -----------------------------------------------------------------
 
-    def __arrow_c_schema__(self):
+    def __arrow_c_schema__(self) -> Any:
         schema, array = self._share()
         c.release(c.ArrowSchema(), array)
         return _capsule(schema, b"arrow_schema")
 
-    def __arrow_c_array__(self, requested_schema: Any = None):
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
         schema, array = self._share()
         return _capsule(schema, b"arrow_schema"), _capsule(array, b"arrow_array")
 

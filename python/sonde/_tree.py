@@ -1,9 +1,12 @@
 """The calling context tree: nodes with metrics, as in Hatchet."""
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
 
 from ._table import Table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class Node:
@@ -11,7 +14,7 @@ class Node:
 
     __slots__ = ("tree", "row", "parent", "children")
 
-    def __init__(self, tree: Tree, row: int, parent: Optional[Node]):
+    def __init__(self, tree: Tree, row: int, parent: Optional[Node]) -> None:
         self.tree, self.row, self.parent = tree, row, parent
         self.children: list[Node] = []
 
@@ -20,6 +23,7 @@ class Node:
 
     @property
     def label(self) -> str:
+        """What reports call it; the root is "all"."""
         return self["label"] or "all"
 
     def path(self) -> list[Node]:
@@ -46,7 +50,7 @@ class Node:
 class Tree:
     """All call paths of a measurement. `root` is above all of them; `nodes[i]` is row i of `table`."""
 
-    def __init__(self, table: Table):
+    def __init__(self, table: Table) -> None:
         self.table = table
         self._lists: dict[str, list[Any]] = {}
         self.nodes: list[Node] = []
@@ -72,7 +76,7 @@ class Tree:
         """Nodes for which it is true."""
         return [node for node in self.root.walk() if what(node)]
 
-    def pandas(self):
+    def pandas(self) -> DataFrame:
         """The nodes as a data frame."""
         return self.table.pandas()
 

@@ -2,6 +2,7 @@
 unknown values, windows, threads, errors, many measurements."""
 import gc
 import importlib
+import inspect
 import json
 import os
 import resource
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import typing
 
 import numpy
 import pandas
@@ -276,6 +278,44 @@ class Frames(Case):
             many.dask("operations", columns=["duration_ns"]).compute(scheduler="threads")
         with self.assertRaisesRegex(sonde.SondeError, "job3.sonde"):
             lazy.partitions[0].compute(scheduler="processes")
+
+
+class Package(Case):
+    """What is public says what it is, what it takes and what it gives: to help(), and to type checkers (the package has py.typed)."""
+
+    def public(self):
+        """(name, what it is) of the package's names and of what their classes have; and of those the functions, with those of classes that Python calls."""
+        for name in sonde.__all__:
+            thing = getattr(sonde, name)
+            yield name, thing
+            for inner, value in vars(thing).items() if inspect.isclass(thing) else ():
+                value = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+                if inspect.isfunction(value) and value.__module__.startswith("sonde.") and (inner[0] != "_" or inner.startswith("__")):
+                    yield f"{name}.{inner}", value
+
+    def test_everything_is_described(self):
+        names = [name for name, _ in self.public()]
+        self.assertTrue({"open", "Table.pandas", "Many.dask", "Tree.find", "TableInfo", "range.__enter__"} < set(names), names)
+        for name, thing in self.public():
+            said = inspect.getdoc(thing) if "._" not in name else "Python's"
+            self.assertTrue(said and not said.startswith(name + "("), f"{name} has no docstring: {said}")
+
+    def test_everything_is_typed(self):
+        """By types that there are: names that only type checkers import are resolved, too."""
+        import dask.dataframe
+        import numpy.typing
+        there = {"DataFrame": pandas.DataFrame, "DaskFrame": dask.dataframe.DataFrame, "ArrowTable": pyarrow.Table, "NDArray": numpy.typing.NDArray}
+        for name, thing in self.public():
+            if inspect.isfunction(thing):
+                hints = typing.get_type_hints(thing, localns=there)
+                untyped = {"return", *inspect.signature(thing).parameters} - {"self"} - set(hints)
+                self.assertEqual(untyped, set(), name)
+        path, _ = scenes.demo(self.folder)
+        m = sonde.open(path)
+        many, table = sonde.open_many([path]), m.operations()
+        for function, value in ((m.dask, m.dask()), (many.dask, many.dask()), (many.pandas, many.pandas()), (table.pandas, table.pandas()),
+                                (table.arrow, table.arrow()), (m.tree().pandas, m.tree().pandas())):
+            self.assertIsInstance(value, typing.get_type_hints(function, localns=there)["return"])
 
 
 class Others(Case):
