@@ -28,8 +28,9 @@ PLAIN = [Kernel("stencil", 100), Kernel("reduce", 20, line=24), Kernel("scale", 
 
 
 def write(path, kernels, seed=0, steps=STEPS, noise=.03, drift=0, run_noise=0, first=1, main_line=10, named=True, trace=True, state=2,
-          program="heat.py", device="Test GPU", warm_up=0, tick=1):
-    """A run. Durations: mean * factor of the run * autocorrelated drift * independent noise. Returns the process."""
+          program="heat.py", device="Test GPU", warm_up=0, tick=1, ledger=()):
+    """A run. Durations: mean * factor of the run * autocorrelated drift * independent noise. `ledger`: {line: what is
+    added to it}. Returns the process."""
     draw = random.Random(seed)
     p = live.Process("host-%d-0" % (seed + 1), seed + 1, trace=trace, state=state)
     thread, queue = p.thread(1), p.queue(p.device(device))
@@ -54,6 +55,8 @@ def write(path, kernels, seed=0, steps=STEPS, noise=.03, drift=0, run_noise=0, f
         if named:
             p.range(thread, "step %d" % step, begin, at)
     p.stop_ns = at
+    for line, more in dict(ledger).items():
+        p.ledger[line] += more
     if not trace:
         p.owned = {key: rows for key, rows in p.owned.items() if key[0] == "NODE"}
     shutil.rmtree(path, ignore_errors=True)

@@ -417,6 +417,27 @@ class Incomparable(Case):
         self.assertIn("the programs differ: heat.py before, solve.py after", value["warnings"])
         self.assertTrue(self.ok("diff", "a0", "b0").out.startswith("warning: the programs differ"))
 
+    def test_what_a_ledger_lacks_is_said(self):
+        """The same run twice, but that the other time something was lost, and that measuring took more: in JSON, on the terminal, and
+        as a warning where operations are missing."""
+        lost = {"seen": 60, "dropped0": 50, "dropped3": 9, "unmatched": 10}
+        before, = self.runs("a", PLAIN, 1, seed=1)[1]
+        wall = before.stop_ns + 1000 - before.start_ns
+        after, = self.runs("b", PLAIN, 1, seed=1, ledger={**lost, "hook_ns": wall // 50, "thread_cpu_ns": wall // 100})[1]
+        count = len(before.truth)
+        want = {"operations seen": (f"{count:,}", f"{count + 60:,}"), "dropped": ("0", "50"), "not in the trace": ("0", "9"), "unmatched": ("0", "10"),
+                "overhead": ("0.0 %", "3.0 %")}
+        value = self.diff("a0", "b0")
+        self.assertEqual({item["item"]: (item["before"], item["after"]) for item in value["ledger"]}, want)
+        self.assertEqual(value["warnings"], ["50 operations of b0.sonde were dropped or have no times"])
+        text = self.ok("diff", "a0", "b0").out
+        self.assertTrue(text.startswith("warning: 50 operations of b0.sonde were dropped or have no times\n"), text)
+        for item, (one, other) in want.items():
+            self.assertRegex(text, rf"(?m)^{item} +{one} +{other}$")
+        # Of several runs of a side each text stands once.
+        value = self.diff("a0", "a0,b0")
+        self.assertEqual({item["item"]: item["after"] for item in value["ledger"]}["unmatched"], "0 / 10")
+
     def test_profiles_alone(self):
         """Without a trace there are sums and nothing that says how they vary, but between runs."""
         self.runs("a", PLAIN, 2, seed=1, trace=False)
