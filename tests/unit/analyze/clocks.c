@@ -126,6 +126,8 @@ static void test_there_and_back(void **unused)
 static void test_unknown(void **unused)
 {
     struct sonde__clocks one_way = {0}, set = {0};
+    assert_int_equal(sonde__clocks_host(&set, "one-7-0"), 1);
+    assert_int_equal(sonde__clocks_host(&set, "other-8-0"), 2);
     (void)unused;
     for (uint64_t i = 1; i < 10; i++) {
         assert_int_equal(sonde__clocks_before(&one_way, 1, 1000 * i, 2, 1000 * i + 500), 0);
@@ -136,6 +138,11 @@ static void test_unknown(void **unused)
     assert_int_equal(sonde__clocks_align(&set), 0);
     assert_false(sonde__clocks_agree(&one_way, 1, 2));
     assert_false(sonde__clocks_agree(&set, 1, 2));
+    const char *first, *second;
+    assert_false(sonde__clocks_contradict(&one_way, &first, &second));
+    assert_true(sonde__clocks_contradict(&set, &first, &second));
+    assert_string_equal(first, "one");
+    assert_string_equal(second, "other");
     assert_int_equal(sonde__clocks_bound(&one_way), 0);
     assert_true(sonde__clocks_agree(&set, 2, 2));
     assert_int_equal(sonde__clocks_move(&set, 2, 77, 2), 77);
