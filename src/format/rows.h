@@ -87,7 +87,8 @@
     X(ARRAY, struct sonde_row_array, 0)                                                                    \
     X(CELL, struct sonde_row_cell, SONDE_ROWS_NO_ID)                                                       \
     X(BASE, struct sonde_row_base, SONDE_ROWS_NO_ID | SONDE_ROWS_FIRST)                                    \
-    X(PLACE, struct sonde_row_place, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)
+    X(PLACE, struct sonde_row_place, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)                                 \
+    X(TALLY, struct sonde_row_tally, 0)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -552,6 +553,19 @@ struct sonde_row_counter {
 #define SONDE_COLUMNS_COUNTER(X, row)                                                                                \
     X(row, node, ZERO) X(row, device, ZERO) X(row, metric, ZERO) X(row, unit, ZERO) X(row, operations, ZERO)         \
     X(row, sum, ZERO) X(row, least, ZERO) X(row, most, ZERO)
+/* What a CPU counted in the program's threads (--cpu-counters): one row for all of them, with node 0, and one for each calling context that was met when
+ * a thread had counted another `period`. */
+struct sonde_row_tally {
+    uint32_t node;           /* as a sample's; 0: all of the process */
+    uint32_t name;           /* string: perf's name of the event */
+    uint64_t period;
+    uint64_t samples;        /* that were taken there; node 0: that were lost, and are in no row */
+    uint64_t count;          /* samples times period; node 0: what was counted, in samples or not */
+    uint64_t enabled_ns, running_ns; /* node 0: of all threads, how long it should have been counted, and was; else 0 */
+};
+#define SONDE_COLUMNS_TALLY(X, row)                                                                                       \
+    X(row, node, ZERO) X(row, name, ZERO) X(row, period, ZERO) X(row, samples, ZERO) X(row, count, ZERO)                  \
+    X(row, enabled_ns, ZERO) X(row, running_ns, DIFF(5))
 /* Samples of the warps of a device: at which instruction, and why they could not go on. Where `kind` is not SAMPLED, how many are of no instruction. */
 struct sonde_row_stall {
     uint32_t device;         /* 0 not known */
@@ -795,6 +809,7 @@ static_assert(sizeof(struct sonde_row_array) == 24, "format");
 static_assert(sizeof(struct sonde_row_cell) == 24, "format");
 static_assert(sizeof(struct sonde_row_counter) == 48, "format");
 static_assert(sizeof(struct sonde_row_stall) == 64, "format");
+static_assert(sizeof(struct sonde_row_tally) == 48, "format");
 static_assert(sizeof(struct sonde_row_instruction) == 8, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
 static_assert(sizeof(struct sonde_row_base) == 488, "format");

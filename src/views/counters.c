@@ -1,5 +1,5 @@
-/* counters.c - the view `counters`: what the hardware counted for kernels, and in which calling contexts; and for devices over time, and of
- * that for which operations. docs/counters.md. */
+/* counters.c - the view `counters`: what the hardware counted for kernels, and in which calling contexts; for devices over time, and of
+ * that for which operations; and in threads of the CPU (counters_cpu.c). docs/counters.md. */
 #include "analyze/profile/counter_series.h"
 #include "analyze/profile/counters.h"
 
@@ -7,6 +7,7 @@
 
 #include "analyze/answers/summary/caveats.h"
 #include "base/number.h"
+#include "counters_cpu.h"
 #include "groups.h"
 #include "names.h"
 #include "view.h"
@@ -81,6 +82,9 @@ static const struct sonde_view_column columns[] = {
     {"contexts", NULL, SONDE_CELL_LIST, 0, 0, "metrics of kernels by calling context", .of = &contexts},
     {"series", NULL, SONDE_CELL_LIST, 0, 0, "metrics of devices over time", .of = &series_list},
     {"parts", NULL, SONDE_CELL_LIST, 0, 0, "what operations had of these", .of = &parts_list},
+    {"cpu", NULL, SONDE_CELL_LIST, 0, 0, "counters of the CPU, in the program's threads", .of = &sonde_tallies_all},
+    {"cpu_routines", NULL, SONDE_CELL_LIST, 0, 0, "what of these routines had, in all contexts together", .of = &sonde_tallies_routines},
+    {"cpu_contexts", NULL, SONDE_CELL_LIST, 0, 0, "and calling contexts", .of = &sonde_tallies_contexts},
 };
 static const struct sonde_view_columns counters = SONDE_VIEW_COLUMNS("counters", columns);
 
@@ -219,7 +223,8 @@ static void fill_over_time(const struct sonde_query *q, const struct sonde_count
                               "operations is divided by their time; see `at least` and `at most`.");
 }
 
-static void fill(const struct sonde_query *q, const struct sonde_counters *c, const struct sonde_counters_over_time *o, struct sonde_view_data *out)
+static void fill(const struct sonde_query *q, const struct sonde_counters *c, const struct sonde_counters_over_time *o, const struct sonde_tallies *cpu,
+                 struct sonde_view_data *out)
 {
     struct sonde_view_table *t = out->root = sonde_view_table(out, &counters);
     char measured[SONDE_NUMBER_MAX], missed[SONDE_NUMBER_MAX];
@@ -228,7 +233,9 @@ static void fill(const struct sonde_query *q, const struct sonde_counters *c, co
     sonde_cell_int(t, true, c->missed);
     struct sonde_view_table *of_kernels = sonde_cell_list(t), *of_contexts = sonde_cell_list(t);
     struct sonde_view_table *of_devices = sonde_cell_list(t), *of_operations = sonde_cell_list(t);
+    struct sonde_view_table *of_cpu = sonde_cell_list(t), *of_routines = sonde_cell_list(t), *of_cpu_contexts = sonde_cell_list(t);
     fill_over_time(q, o, of_devices, of_operations, out);
+    sonde_tallies_rows(q, cpu, of_cpu, of_routines, of_cpu_contexts, out);
     const size_t kernel_count = sonde_query_rows(q, c->kernels.count), context_count = sonde_query_rows(q, c->contexts.count);
     for (size_t i = 0; i < c->kernels.count && i < kernel_count; i++)
         kernel_row(of_kernels, q, &c->kernels.items[i], several);
@@ -237,8 +244,8 @@ static void fill(const struct sonde_query *q, const struct sonde_counters *c, co
     of_kernels->left_out = c->kernels.count > kernel_count ? c->kernels.count - kernel_count : 0;
     of_contexts->left_out = c->contexts.count > context_count ? c->contexts.count - context_count : 0;
     if (!c->operations && !c->missed) {
-        if (!o->series.count)
-            sonde_view_say(out, false, "no counters were recorded: sonde record --counters has them by launch, --counter-series over time");
+        if (!o->series.count && !cpu->all.count)
+            sonde_view_say(out, false, "no counters were recorded: sonde record --counters has them by launch, --counter-series over time, --cpu-counters of the CPU");
         return;
     }
     sonde_view_show(out, of_kernels, false);
@@ -251,12 +258,15 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 {
     struct sonde_counters c = {0};
     struct sonde_counters_over_time over_time = {0};
+    struct sonde_tallies cpu = {0};
     int rc = sonde_counters_compute(q->m, q->profile, &c);
     rc = rc ? rc : sonde_counters_over_time_compute(q->m, q->profile, &over_time);
+    rc = rc ? rc : sonde_tallies_compute(q->m, q->profile, &cpu);
     if (!rc)
-        fill(q, &c, &over_time, out);
+        fill(q, &c, &over_time, &cpu, out);
     sonde_counters_fini(&c);
     sonde_counters_over_time_fini(&over_time);
+    sonde_tallies_fini(&cpu);
     return rc ? sonde_diag_set(diag, rc, q->path, "cannot add up the counters of") : 0;
 }
 
@@ -264,10 +274,10 @@ const struct sonde_view sonde_view_counters = {
     .name = "counters",
     .summary = "counters of the hardware: what kernels executed, read and wrote",
     .description = "What the hardware counted for each kernel (record --counters): instructions, bytes, cycles and whatever else was asked for, "
-                   "by kernel and by calling context; or for each device over time (record --counter-series), and of that for each operation.",
+                   "by kernel and by calling context; or for each device over time (record --counter-series), and of that for each operation. "
+                   "And what the CPU counted in the program's threads (record --cpu-counters), by routine and by calling context.",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&counters, NULL},
     .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
-    .needs_operations = true,
     .make = make,
 };

@@ -288,6 +288,8 @@ static __attribute__((noinline, cold)) void at_end(struct sonde_thread *t, uint3
     const uint32_t what = atomic_load_explicit(&t->at_end, memory_order_relaxed);
     if (what & SONDE_AT_END_SAMPLE)
         sonde__sample_deferred(t, node);
+    if (what & SONDE_AT_END_COUNTED)
+        sonde__counting_deferred(t, node);
     if (what & SONDE_AT_END_DIE)
         sonde__agent_die();
 }

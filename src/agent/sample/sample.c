@@ -40,6 +40,11 @@ static struct {
     uint64_t ours_at_ns;
 } sampling;
 
+static bool is_asked(void)
+{
+    return sonde__agent.config.cpu_hz || sonde__counting_asked();
+}
+
 /* ---- in the program's threads ---------------------------------------------------- */
 
 static uint64_t read_clock(clockid_t clock)
@@ -88,32 +93,70 @@ void sonde__sample_deferred(struct sonde_thread *t, uint32_t node)
         sonde__count(&t->samples.count.deferred, 1);
 }
 
-static void take(struct sonde_thread *t, const ucontext_t *context, uint64_t begin_ns, uint64_t due_ns)
+/* 0: it cannot be had now. */
+static uint32_t node_of(struct sonde_thread *t, const ucontext_t *context)
 {
     const struct sonde_place at = SONDE__PLACE_OF(context);
-    const uint64_t now = sonde_now_ns();
-    struct sonde_samples *s = &t->samples;
     sonde__handler = (struct sonde_handler){.on = true};
-    uint32_t node = sonde__context_sample(t, &at);
-    bool missed = sonde__handler.missed || !node;
+    const uint32_t node = sonde__context_sample(t, &at);
+    const bool missed = sonde__handler.missed || !node;
     sonde__handler.on = false;
-    atomic_fetch_and_explicit(&t->at_end, ~(uint32_t)SONDE_AT_END_SAMPLE, memory_order_relaxed); /* one that waited for a call that was not the last: its time is in this one's */
-    if (missed) {
-        sonde__count(&s->count.lost, 1);
+    if (missed)
         sonde__monitor_wake(); /* it may have something to look up */
-    } else {
-        sonde__sample_put(t, now, due_ns, node, 0);
-    }
+    return missed ? 0 : node;
+}
+
+static void count_own(struct sonde_samples *s, uint64_t begin_ns)
+{
     const uint64_t own_ns = sonde__thread_cpu_ns() - begin_ns; /* not by ticks: the thread may have lost the processor in between */
     sonde__count(&s->count.own_ns, own_ns);
     sonde__count(&s->cpu_ns, own_ns);
 }
 
-static void sample(struct sonde_target *x, const ucontext_t *context)
+static void take(struct sonde_thread *t, const ucontext_t *context, uint64_t begin_ns, uint64_t due_ns)
 {
-    uint32_t flag = sonde__flag ? atomic_load_explicit(sonde__flag, memory_order_acquire) : SONDE_FLAG_LOOK;
-    if (flag == SONDE_FLAG_LOOK || atomic_load_explicit(&x->tid, memory_order_relaxed) != (int)syscall(SYS_gettid))
-        return; /* a child's, or one from an earlier life of this number */
+    const uint64_t now = sonde_now_ns();
+    const uint32_t node = node_of(t, context);
+    atomic_fetch_and_explicit(&t->at_end, ~(uint32_t)SONDE_AT_END_SAMPLE, memory_order_relaxed); /* one that waited for a call that was not the last: its time is in this one's */
+    if (node)
+        sonde__sample_put(t, now, due_ns, node, 0);
+    else
+        sonde__count(&t->samples.count.lost, 1);
+    count_own(&t->samples, begin_ns);
+}
+
+/* A counter has counted another period. */
+static void take_counted(struct sonde_thread *t, uint32_t counter, const ucontext_t *context)
+{
+    const uint64_t begin_ns = sonde__thread_cpu_ns();
+    const uint32_t node = node_of(t, context);
+    if (node)
+        sonde__sample_counted(t, node, counter, 1);
+    else
+        sonde__count(&t->samples.lost_counted[counter], 1);
+    count_own(&t->samples, begin_ns);
+}
+
+static void counted(struct sonde_target *x, uint32_t counter, const ucontext_t *context)
+{
+    struct sonde_thread *t = atomic_load_explicit(&x->thread, memory_order_acquire);
+    sonde__counting_seen(counter, context);
+    if (!t) {
+        if (!atomic_exchange(&x->wanted, true))
+            sonde__monitor_wake();
+    } else if (!sonde__sample_on() || atomic_load(&sonde__agent.closed)) {
+        return;
+    } else if (t->busy == SONDE_BUSY_CALL) {
+        sonde__counting_held(t, counter);
+    } else if (t->busy) {
+        sonde__count(&t->samples.lost_counted[counter], 1);
+    } else {
+        take_counted(t, counter, context);
+    }
+}
+
+static void sample(struct sonde_target *x, uint32_t flag, const ucontext_t *context)
+{
     struct sonde_thread *t = atomic_load_explicit(&x->thread, memory_order_acquire);
     const uint64_t cpu_ns = sonde__thread_cpu_ns(), until_ns = due_ns(x, cpu_ns, context);
     if (!t) {
@@ -136,10 +179,16 @@ static void sample(struct sonde_target *x, const ucontext_t *context)
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     const int saved = errno;
-    struct sonde_target *x = sonde__target_of_signal(info);
+    const uint32_t flag = sonde__flag ? atomic_load_explicit(sonde__flag, memory_order_acquire) : SONDE_FLAG_LOOK;
+    uint32_t of = 0;
+    struct sonde_target *x = sonde__target_of_signal(info, &of);
     (void)number;
-    if (x)
-        sample(x, context);
+    if (!x || flag == SONDE_FLAG_LOOK || atomic_load_explicit(&x->tid, memory_order_relaxed) != (int)syscall(SYS_gettid))
+        ; /* a child's, or one from an earlier life of this number */
+    else if (of)
+        counted(x, of - 1, context);
+    else
+        sample(x, flag, context);
     errno = saved;
 }
 
@@ -150,7 +199,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 void sonde__sample_starts(void)
 {
-    if (sonde__sample_on() && sonde__agent.config.cpu_hz && !atomic_load(&sonde__agent.closed))
+    if (sonde__sample_on() && is_asked() && !atomic_load(&sonde__agent.closed))
         sonde__target_starts();
 }
 
@@ -163,7 +212,7 @@ void sonde__sample_ends(void *(*routine)(void *))
     const int error = errno;
     sonde__busy(t, SONDE_BUSY);
     const uint64_t now_ns = sonde__thread_cpu_ns(), last_ns = atomic_load_explicit(&t->samples.cpu_ns, memory_order_relaxed);
-    const uint64_t rest_ns = now_ns > last_ns ? now_ns - last_ns : 0;
+    const uint64_t rest_ns = now_ns > last_ns && sonde__agent.config.cpu_hz ? now_ns - last_ns : 0;
     if (rest_ns >= (t->adopted ? REST_OF_HOOKS_NS : REST_LEAST_NS)) {
         sonde__handler = (struct sonde_handler){.on = true};
         const uint32_t node = sonde__context_routine(t, (uintptr_t)routine);
@@ -254,6 +303,7 @@ static void end(const char *why)
         follow_process(false);
     sonde__targets_open(false); /* from here on no thread arms itself */
     sonde__targets_disarm();
+    sonde__counting_end();
     uninstall();
     sampling.armed = false;
     sampling.over = true;
@@ -269,7 +319,7 @@ void sonde__sample_give_up(void)
 
 void sonde__sample_stop(void)
 {
-    if (!sampling.over && sonde__agent.config.cpu_hz)
+    if (!sampling.over && is_asked())
         end(NULL);
 }
 
@@ -295,7 +345,7 @@ void sonde__sample_turn(uint64_t now)
     struct sonde_agent *a = &sonde__agent;
     const bool on = sonde__sample_on();
     struct sigaction action;
-    if (!a->config.cpu_hz || sampling.over || atomic_load(&a->closed) || (!sampling.installed && (!on || !begin())))
+    if (!is_asked() || sampling.over || atomic_load(&a->closed) || (!sampling.installed && (!on || !begin())))
         return;
     if (disposition(NULL, &action) == 0 && !is_ours(&action)) {
         sonde__sample_give_up();
@@ -311,7 +361,7 @@ void sonde__sample_turn(uint64_t now)
     }
     if (!sampling.armed)
         sonde__targets_open(true); /* before the folder of threads is read: one that starts meanwhile arms itself */
-    sonde__targets_turn(now, !sampling.armed);
+    sonde__targets_turn(now, !sampling.armed, on);
     sampling.armed = true;
 }
 
@@ -319,6 +369,7 @@ void sonde__sample_account(struct sonde_live_header *h)
 {
     struct sonde_agent *a = &sonde__agent;
     uint64_t taken = 0, deferred = 0, lost = 0, own_ns = 0;
+    sonde__counting_account();
     if (!a->config.cpu_hz)
         return;
     for (uint32_t i = 1; i <= atomic_load(&a->thread_count); i++) {
@@ -341,6 +392,7 @@ void sonde__sample_forget(void)
 {
     uninstall(); /* the child's own copy of the disposition */
     sonde__targets_forget();
+    sonde__counting_forget();
     memset(&sampling, 0, sizeof sampling);
     sonde__handler = (struct sonde_handler){.on = false};
 }

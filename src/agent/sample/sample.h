@@ -20,6 +20,7 @@ void sonde__sample_give_up(void);                          /* the same, because 
 void sonde__sample_forget(void);                           /* in a forked child */
 void sonde__sample_mine(void);                             /* any thread: the calling one is not the program's. Takes thread_lock */
 void sonde__sample_deferred(struct sonde_thread *t, uint32_t node); /* in the thread: the call that a sample waits for ends */
+void sonde__counting_deferred(struct sonde_thread *t, uint32_t node); /* the same for counters of the CPU */
 void sonde__sleep_connect(struct sonde_shared *shared);    /* from here on the preload library tells of waits */
 
 /* Under thread_lock, for the calling thread: the slot that was made for it, or NULL; it has this one from now on; it ends,

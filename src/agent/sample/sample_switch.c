@@ -109,7 +109,7 @@ bool sonde__ring_open(struct sonde_target *x)
         .wakeup_watermark = DATA_PAGES * PAGE,
     };
     no_ring(r);
-    if (!sonde__agent.config.trace)
+    if (!sonde__agent.config.trace || !sonde__agent.config.cpu_hz)
         return false;
     if (budget.pages_left < 1 + DATA_PAGES) {
         budget.lacking = true;

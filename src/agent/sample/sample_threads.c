@@ -37,14 +37,16 @@
 
 #define TARGETS_MAX 16384u
 #define CHAINS       4096u
-#define FDS_MAX     65536u
+#define OF_COUNTER      16   /* of_fd: bits of the target's number */
+#define HZ_WITHOUT      199u  /* for what goes by a period where CPU time is not sampled, only counters are */
 #define SCAN_NS  100000000u  /* between two readings of the folder, at most */
 #define CHECK_NS 1000000000u /* between two looks for threads that block the signal, at most */
 #define LOOK_NS     1000000u /* and at least */
 #define SCAN_SHARE     20u   /* readings take at most one part in this of a processor */
 
 static struct sonde_target targets[TARGETS_MAX]; /* 0: none. Pages are touched as threads come */
-static _Atomic uint32_t of_fd[FDS_MAX];          /* number of the target whose event this is */
+static _Atomic uint32_t of_fd[SONDE_TARGET_FDS_MAX]; /* number of the target whose event this is, and which of its events: sonde__target_signals */
+static_assert(TARGETS_MAX <= 1u << OF_COUNTER, "of_fd");
 static uint32_t chain[CHAINS];                   /* by tid; under thread_lock */
 
 static struct {
@@ -83,7 +85,7 @@ static struct sonde_target *target_new(int tid, enum sonde_target_state state)
     x->fd = x->timer = x->ring.fd = -1;
     atomic_store(&x->due_ns, 0);
     x->seen = true;
-    x->sampled = x->asked = x->ring_tried = false;
+    x->sampled = x->asked = x->ring_tried = x->counting_tried = x->counting_met = x->counts = false;
     x->phase_ns = 0;
     atomic_store(&x->lane, 0);
     x->since_ns = sonde_now_ns();
@@ -205,7 +207,7 @@ void sonde__sample_mine(void)
 {
     struct sonde_agent *a = &sonde__agent;
     const int tid = (int)syscall(SYS_gettid);
-    if (!a->config.cpu_hz)
+    if (!a->config.cpu_hz && !sonde__counting_asked())
         return;
     sonde__lock(&a->thread_lock);
     struct sonde_target *x = find(tid);
@@ -232,20 +234,22 @@ void sonde_tool_thread_ran(uint64_t cpu_ns)
 
 /* ---- events and timers ------------------------------------------------------------------ */
 
-struct sonde_target *sonde__target_of_signal(const void *siginfo)
+struct sonde_target *sonde__target_of_signal(const void *siginfo, uint32_t *number)
 {
     const siginfo_t *info = siginfo;
     uint32_t i = 0;
     if (info->si_code == SI_TIMER)
         i = (uint32_t)info->si_value.sival_int;
-    else if (info->si_code >= POLL_IN && info->si_code <= POLL_HUP && info->si_fd >= 0 && info->si_fd < (int)FDS_MAX)
+    else if (info->si_code >= POLL_IN && info->si_code <= POLL_HUP && info->si_fd >= 0 && info->si_fd < (int)SONDE_TARGET_FDS_MAX)
         i = atomic_load_explicit(&of_fd[info->si_fd], memory_order_relaxed);
+    *number = i >> OF_COUNTER;
+    i &= (1u << OF_COUNTER) - 1;
     return i && i < TARGETS_MAX ? &targets[i] : NULL;
 }
 
 uint64_t sonde__sample_period_ns(void)
 {
-    return 1000000000u / sonde__agent.config.cpu_hz;
+    return 1000000000u / (sonde__agent.config.cpu_hz ? sonde__agent.config.cpu_hz : HZ_WITHOUT);
 }
 
 /* A timer on a CPU clock is looked at by the kernel's tick, so that it cannot be
@@ -260,6 +264,23 @@ static bool prefers_timers(void)
            clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 && tick.tv_sec == 0 && sonde__sample_period_ns() >= (uint64_t)tick.tv_nsec;
 }
 
+bool sonde__target_signals(struct sonde_target *x, int fd, uint32_t number)
+{
+    const struct f_owner_ex owner = {F_OWNER_TID, atomic_load(&x->tid)};
+    atomic_store(&of_fd[fd], (uint32_t)(x - targets) | number << OF_COUNTER);
+    if (syscall(SYS_fcntl, fd, F_SETOWN_EX, &owner) == 0 && syscall(SYS_fcntl, fd, F_SETSIG, SONDE_SAMPLE_SIGNAL) == 0 &&
+        syscall(SYS_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0)
+        return true;
+    atomic_store(&of_fd[fd], 0);
+    return false;
+}
+
+void sonde__target_silence(int fd)
+{
+    atomic_store(&of_fd[fd], 0);
+    syscall(SYS_close, fd); /* waits until no signal of it is on its way */
+}
+
 static bool arm_perf(struct sonde_target *x, int tid)
 {
     struct perf_event_attr attr = {
@@ -270,22 +291,14 @@ static bool arm_perf(struct sonde_target *x, int tid)
         .exclude_kernel = 1,
         .exclude_hv = 1,
     };
-    const struct f_owner_ex owner = {F_OWNER_TID, tid};
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
         return false;
-    if (fd >= (int)FDS_MAX)
-        goto refused;
-    x->fd = fd;
-    atomic_store(&of_fd[fd], (uint32_t)(x - targets));
-    if (syscall(SYS_fcntl, fd, F_SETOWN_EX, &owner) == 0 && syscall(SYS_fcntl, fd, F_SETSIG, SONDE_SAMPLE_SIGNAL) == 0 &&
-        syscall(SYS_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0) {
+    if (fd < (int)SONDE_TARGET_FDS_MAX && sonde__target_signals(x, fd, 0)) {
+        x->fd = fd;
         become(x, SONDE_TARGET_PERF);
         return true;
     }
-    atomic_store(&of_fd[fd], 0);
-    x->fd = -1;
-refused:
     syscall(SYS_close, fd);
     return false;
 }
@@ -317,16 +330,15 @@ static bool arm_timer(struct sonde_target *x, int tid, uint64_t first_ns)
 
 static bool is_armed(const struct sonde_target *x)
 {
-    return x->fd >= 0 || x->timer >= 0;
+    return x->fd >= 0 || x->timer >= 0 || x->counts;
 }
 
 static void disarm(struct sonde_target *x)
 {
     sonde__ring_close(x);
-    if (x->fd >= 0) {
-        atomic_store(&of_fd[x->fd], 0);
-        syscall(SYS_close, x->fd); /* waits until no signal of it is on its way */
-    }
+    sonde__counting_close(x);
+    if (x->fd >= 0)
+        sonde__target_silence(x->fd);
     if (x->timer >= 0)
         syscall(SYS_timer_delete, x->timer);
     x->fd = x->timer = -1;
@@ -354,15 +366,22 @@ static void leave_alone(struct sonde_target *x, uint64_t now)
     become(x, SONDE_TARGET_BLOCKED);
 }
 
-static void arm(struct sonde_target *x, uint64_t now)
+static bool arm_cpu(struct sonde_target *x, int tid)
+{
+    const uint64_t first_ns = sonde__sample_period_ns();
+    return (watch.by_timers && arm_timer(x, tid, first_ns)) || arm_perf(x, tid) || arm_timer(x, tid, first_ns);
+}
+
+static void arm(struct sonde_target *x, uint64_t now, bool on)
 {
     const int tid = atomic_load(&x->tid);
     if (blocks(tid)) {
         leave_alone(x, now);
         return;
     }
-    if (!(watch.by_timers && arm_timer(x, tid, sonde__sample_period_ns())) && !arm_perf(x, tid) && !arm_timer(x, tid, sonde__sample_period_ns())) {
-        become(x, SONDE_TARGET_REFUSED);
+    sonde__counting_open(x, on);
+    if (!sonde__agent.config.cpu_hz || !arm_cpu(x, tid)) {
+        become(x, x->counts ? SONDE_TARGET_PERF : SONDE_TARGET_REFUSED);
         return;
     }
     if (!x->sampled && !sonde__agent.header->cpu_sampling) {
@@ -445,7 +464,7 @@ static bool claim(struct sonde_target *x, uint8_t state)
 static void arm_mine(struct sonde_target *x, int tid)
 {
     const uint64_t period = sonde__sample_period_ns();
-    if (!watch.by_timers || blocks_here()) {
+    if (!watch.by_timers || !sonde__agent.config.cpu_hz || blocks_here()) {
         wake_monitor();
         become(x, SONDE_TARGET_NEW);
         return;
@@ -455,6 +474,8 @@ static void arm_mine(struct sonde_target *x, int tid)
     x->sampled = arm_timer(x, tid, period - x->phase_ns);
     if (!x->sampled)
         become(x, SONDE_TARGET_NEW);
+    else if (sonde__counting_asked())
+        wake_monitor();
 }
 
 /* This thread's target, under thread_lock, and whether the thread is to arm it. The monitor may have met the thread before it came
@@ -532,6 +553,7 @@ static void vanish(struct sonde_target *x)
     struct sonde_agent *a = &sonde__agent;
     struct sonde_thread *t = atomic_load(&x->thread);
     sonde__ring_drain(x);
+    sonde__counting_ended(x);
     disarm(x);
     if (t)
         sonde__sample_drain(t);
@@ -624,7 +646,7 @@ static void check(struct sonde_target *x, uint64_t now)
 }
 
 /* What each thread needs now. */
-static void tend(struct sonde_target *x, uint64_t now, bool rearm, bool checking)
+static void tend(struct sonde_target *x, uint64_t now, bool rearm, bool checking, bool on)
 {
     uint8_t state = atomic_load(&x->state);
     if (state == SONDE_TARGET_STARTING)
@@ -650,7 +672,7 @@ static void tend(struct sonde_target *x, uint64_t now, bool rearm, bool checking
     if (state == SONDE_TARGET_NEW || state == SONDE_TARGET_BLOCKED) {
         if ((state == SONDE_TARGET_BLOCKED && now < x->look_at_ns) || !claim(x, state))
             return;
-        arm(x, now);
+        arm(x, now, on);
     } else if (checking) {
         check(x, now);
     }
@@ -658,10 +680,13 @@ static void tend(struct sonde_target *x, uint64_t now, bool rearm, bool checking
         x->ring_tried = true;
         sonde__ring_open(x);
     }
+    if (!x->counting_tried && is_armed(x))
+        sonde__counting_open(x, on);
+    sonde__counting_tend(x, now, on);
     sonde__ring_drain(x);
 }
 
-void sonde__targets_turn(uint64_t now, bool rearm)
+void sonde__targets_turn(uint64_t now, bool rearm, bool on)
 {
     const uint32_t count = thread_count();
     const bool again = watch.scan_at_ns != 0;
@@ -672,7 +697,8 @@ void sonde__targets_turn(uint64_t now, bool rearm)
         watch.check_at_ns = now;
     for (uint32_t i = 1; i <= watch.used; i++)
         if (atomic_load(&targets[i].tid))
-            tend(&targets[i], now, rearm && again, checking);
+            tend(&targets[i], now, rearm && again, checking, on);
+    sonde__counting_turn(now);
     sonde__rings_bound(&targets[1], watch.used, now);
 }
 

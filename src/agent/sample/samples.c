@@ -52,6 +52,37 @@ bool sonde__sample_slept(struct sonde_thread *t, uint64_t from_ns, uint64_t to_n
     return true;
 }
 
+#define COUNTED_LEAST_FREE 16u /* of the ring, which samples of CPU time have to themselves */
+
+/* Counters that come again and again at one place are one entry, as long as the monitor has not had it. */
+static bool counted_again(struct sonde_thread *t, uint32_t last, uint32_t node, uint32_t counter, uint64_t samples)
+{
+    struct sonde_sample *s = &t->sample[last % SONDE_SAMPLES_MAX];
+    if (s->flags != SONDE_SAMPLE_COUNTED || s->node != node || s->kind != counter)
+        return false;
+    uint64_t before = __atomic_load_n(&s->cpu_ns, __ATOMIC_RELAXED);
+    return before && __atomic_compare_exchange_n(&s->cpu_ns, &before, before + samples, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+bool sonde__sample_counted(struct sonde_thread *t, uint32_t node, uint32_t counter, uint64_t samples)
+{
+    struct sonde_samples *s = &t->samples;
+    const uint32_t n = atomic_load_explicit(&s->written, memory_order_relaxed);
+    const uint32_t used = n - atomic_load_explicit(&s->taken, memory_order_acquire);
+    if (used && counted_again(t, n - 1, node, counter, samples))
+        return true;
+    if (used >= SONDE_SAMPLES_MAX - COUNTED_LEAST_FREE) {
+        sonde__count(&s->lost_counted[counter], samples);
+        return false;
+    }
+    if (used == SONDE_SAMPLES_MAX / 2)
+        sonde__monitor_wake();
+    t->sample[n % SONDE_SAMPLES_MAX] =
+        (struct sonde_sample){.cpu_ns = samples, .node = node, .lane = t->lane, .flags = SONDE_SAMPLE_COUNTED, .kind = (uint16_t)counter};
+    atomic_store_explicit(&s->written, n + 1, memory_order_release);
+    return true;
+}
+
 /* ---- the monitor's side ---------------------------------------------------------- */
 
 /* That of its thread, which has something for one; takes thread_lock. */
@@ -71,10 +102,14 @@ static uint32_t lane_of(struct sonde_thread *t)
 }
 
 /* `lane`: of samples that came before their thread had one. */
-static void drain_one(uint32_t lane, const struct sonde_sample *s)
+static void drain_one(uint32_t lane, struct sonde_sample *s)
 {
     const uint32_t own = __atomic_load_n(&s->lane, __ATOMIC_RELAXED);
     lane = own ? own : lane;
+    if (s->flags & SONDE_SAMPLE_COUNTED) {
+        sonde__counting_take(s->node, s->kind, __atomic_exchange_n(&s->cpu_ns, 0, __ATOMIC_RELAXED));
+        return;
+    }
     if (s->flags & SONDE_SAMPLE_SLEPT) {
         const struct sonde_row_sleep sleep = {
             .from_ns = s->time_ns, .to_ns = s->time_ns + s->cpu_ns, .node = s->node, .kind = s->kind};

@@ -5,12 +5,15 @@
  *     samples.c         a thread's ring of samples and waits
  *     sample_threads.c  which threads there are, and what makes each be sampled
  *     sample_switch.c   when a thread was off the CPU
+ *     sample_counters.c what the CPU counts for each, and the contexts in which it does
  *
  * A target is a thread of the process. The monitor makes and ends them, under
  * thread_lock; a handler finds its own by its number, and knows it by the tid.
  */
 #ifndef SONDE_AGENT_SAMPLE_TARGET_H
 #define SONDE_AGENT_SAMPLE_TARGET_H
+
+#include <ucontext.h>
 
 #include "agent/state/state.h"
 #include "agent/state/thread.h"
@@ -23,6 +26,13 @@ struct sonde_ring { /* context switches of a thread, as the kernel writes them; 
     uint64_t out_ns;        /* 0: it is on the CPU, or that is not known */
     uint64_t count;         /* records in this second */
     bool full;              /* no more could be written when it was read last */
+};
+
+#define SONDE_TARGET_FDS_MAX 65536u
+
+struct sonde_counting { /* a counter of the CPU in a thread, as it was read last */
+    int fd;
+    uint64_t count, enabled_ns, running_ns;
 };
 
 enum sonde_target_state {
@@ -58,6 +68,8 @@ struct sonde_target {
     uint64_t look_at_ns;    /* one that blocks the signal: whether it still does */
     uint64_t checked_cpu_ns, checked_taken; /* at the last look for threads that block the signal */
     struct sonde_ring ring;
+    bool counting_tried, counting_met, counting_on, uncounted, counts; /* met: tried ever; uncounted: some of these found no room; counts: some have an event */
+    struct sonde_counting counting[SONDE_CPU_COUNTERS_MAX];
 };
 
 /* Recording, as far as this side goes. */
@@ -71,18 +83,38 @@ static inline bool sonde__sample_on(void)
 bool sonde__sample_put(struct sonde_thread *t, uint64_t time_ns, uint64_t cpu_ns, uint32_t node, uint32_t flags);
 bool sonde__sample_slept(struct sonde_thread *t, uint64_t from_ns, uint64_t to_ns, uint32_t node, uint32_t kind); /* busy */
 
+/* `samples` of a counter; false: no room. */
+bool sonde__sample_counted(struct sonde_thread *t, uint32_t node, uint32_t counter, uint64_t samples);
+
 /* sample_threads.c */
 uint64_t sonde__sample_period_ns(void);
 struct sonde_thread *sonde__target_mine(void);     /* the slot that the calling thread got as it started, or NULL */
 void sonde__target_starts(void);                   /* the calling thread */
 bool sonde__target_ends(uint64_t cpu_ns);          /* it, when it has a slot; what it used since its last sample. True: the slot is given back */
-struct sonde_target *sonde__target_of_signal(const void *siginfo); /* any thread; NULL: not ours */
+/* Any thread; NULL: not ours. `number`: 0 its CPU time, or that which sonde__target_signals was given. */
+struct sonde_target *sonde__target_of_signal(const void *siginfo, uint32_t *number);
+bool sonde__target_signals(struct sonde_target *x, int fd, uint32_t number); /* from here on the perf event of this descriptor signals the thread */
+void sonde__target_silence(int fd);                /* closes it */
 bool sonde__targets_begin(void);
-void sonde__targets_turn(uint64_t now, bool rearm);
+void sonde__targets_turn(uint64_t now, bool rearm, bool on);
 void sonde__targets_disarm(void);
 void sonde__targets_open(bool open);               /* threads that start may arm themselves */
 void sonde__targets_forget(void);
 void sonde__targets_account(struct sonde_live_header *header);
+
+/* sample_counters.c: any thread; two in the thread's handler; the rest the monitor's */
+bool sonde__counting_asked(void);
+void sonde__counting_seen(uint32_t counter, const ucontext_t *context); /* its signal */
+void sonde__counting_held(struct sonde_thread *t, uint32_t counter);    /* it waits for the call's end */
+void sonde__counting_open(struct sonde_target *x, bool on);
+void sonde__counting_close(struct sonde_target *x);
+void sonde__counting_ended(const struct sonde_target *x); /* its thread is gone */
+void sonde__counting_tend(struct sonde_target *x, uint64_t now, bool on);
+void sonde__counting_turn(uint64_t now);
+void sonde__counting_take(uint32_t node, uint32_t counter, uint64_t samples); /* out of a thread's ring */
+void sonde__counting_account(void);
+void sonde__counting_end(void);
+void sonde__counting_forget(void);
 
 /* sample_switch.c */
 void sonde__ring_begin(void);

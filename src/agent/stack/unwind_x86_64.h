@@ -103,6 +103,10 @@ enum {
     ((context)->uc_mcontext.gregs[REG_RCX] - (context)->uc_mcontext.gregs[REG_RIP] == 0 ||                   \
      (context)->uc_mcontext.gregs[REG_RCX] - (context)->uc_mcontext.gregs[REG_RIP] == 2)
 
+/* And did it end that one, as if it had been for the program? */
+#define SONDE__INTERRUPTED(context)                                                                          \
+    ((context)->uc_mcontext.gregs[REG_RCX] == (context)->uc_mcontext.gregs[REG_RIP] && (context)->uc_mcontext.gregs[REG_RAX] == -4 /* -EINTR */)
+
 /* Where they are in a ucontext, as the kernel gives it to a handler. */
 #define SONDE__PLACE_OF(context)                                                  \
     {(uintptr_t)(context)->uc_mcontext.gregs[REG_RIP],                            \

@@ -63,6 +63,9 @@ bool sonde__config_read(struct sonde_config *config)
     config->duration_ms = number("SONDE_DURATION_MS", 0);
     const uint64_t cpu_hz = number("SONDE_CPU", 0);
     config->cpu_hz = cpu_hz < SONDE_CPU_HZ_MAX ? (uint32_t)cpu_hz : SONDE_CPU_HZ_MAX;
+    const char *counters = sonde_setting("SONDE_CPU_COUNTERS");
+    if (counters && strlen(counters) < sizeof config->cpu_counters)
+        strcpy(config->cpu_counters, counters);
     config->streams_per_thread = (uint32_t)number("SONDE_STREAMS_PER_THREAD", 256);
     config->rank = sonde_rank_read();
     if (config->streams_per_thread == 0)

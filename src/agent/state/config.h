@@ -15,6 +15,7 @@ struct sonde_config {
     bool no_python;              /* SONDE_PYTHON=0: native frames only */
     bool start_off;              /* SONDE_START_OFF */
     uint32_t cpu_hz;             /* SONDE_CPU: samples per second of a thread's CPU time, 0 = none */
+    char cpu_counters[512];      /* SONDE_CPU_COUNTERS: NAME:TYPE:CONFIG:PERIOD, separated by commas; empty = none */
     unsigned values;             /* SONDE_VALUES: SONDE_VALUES_* */
     uint64_t values_blocks; /* SONDE_VALUES_BLOCKS: one of so many blocks of a launch; 0 = all */
     uint64_t comm_cells; /* SONDE_COMM_CELLS: the most of an allocation; 0 = nobody asked */

@@ -77,23 +77,30 @@ struct sonde_replays {
 /* Samples of one thread (samples.c): a ring that its signal handler fills. */
 #define SONDE_SAMPLES_MAX 256u
 struct sonde_sample {
-    uint64_t time_ns, cpu_ns; /* SLEPT: from when, how long */
+    uint64_t time_ns, cpu_ns; /* SLEPT: from when, how long; COUNTED: -, how many samples (0: the monitor has them) */
     uint32_t node, lane;      /* lane 0: the thread had none yet */
-    uint16_t flags, kind;     /* SONDE_SAMPLE_*; SLEPT: enum sonde_sleep_kind */
+    uint16_t flags, kind;     /* SONDE_SAMPLE_*; SLEPT: enum sonde_sleep_kind; COUNTED: number of the counter */
 };
-enum { SONDE_SAMPLE_SLEPT = 0x8000 }; /* in the ring only: no sample, but a SLEEP row */
+enum { /* in the ring only: no sample, but */
+       SONDE_SAMPLE_SLEPT = 0x8000,   /* a SLEEP row */
+       SONDE_SAMPLE_COUNTED = 0x4000, /* samples of a counter of the CPU */
+};
+#define SONDE_CPU_COUNTERS_MAX 8u
 struct sonde_samples {
     _Atomic uint32_t written, taken; /* taken: monitor's */
     _Atomic uint64_t cpu_ns;         /* the thread's CPU time at its last sample; the monitor sets it before there is one */
     uint64_t since_ns;               /* when the thread was seen first; 0: by its first hook */
     uint64_t waits_since_ns;         /* when one was left to the end of a call; */
     uint64_t waits_cpu_ns;           /* the CPU time that its sample goes up to */
+    uint32_t waits_counted[SONDE_CPU_COUNTERS_MAX]; /* samples of counters that were left to the end of a call */
+    _Atomic uint64_t lost_counted[SONDE_CPU_COUNTERS_MAX]; /* as struct sonde_counts */
     struct { _Atomic uint64_t taken, deferred, held, lost, own_ns; } count; /* as struct sonde_counts; held: signals within calls */
 };
 
 enum {
     SONDE_AT_END_SAMPLE = 1,
     SONDE_AT_END_DIE = 2,
+    SONDE_AT_END_COUNTED = 4,
 };
 enum {
     SONDE_BUSY = 1,

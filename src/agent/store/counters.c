@@ -1,5 +1,6 @@
-/* counters.c - counters of the hardware: a row for each metric of an operation in its calling context, on each device (--counters); and
- * a lane for each metric of a device over time (--counter-series). */
+/* counters.c - counters of the hardware: a row for each metric of an operation in its calling context, on each device (--counters);
+ * a lane for each metric of a device over time (--counter-series); and a row for each counter of the CPU, in all and in each calling context
+ * in which it was sampled (--cpu-counters). */
 #include "store.h"
 
 #include <string.h>
@@ -8,10 +9,12 @@
 #include "table.h"
 
 static struct sonde_map known; /* hash of what tells rows apart -> row; table_lock */
+static struct sonde_map tallies; /* node and row of the counter -> row; the same */
 
 void sonde__counters_init(void)
 {
     memset(&known, 0, sizeof known);
+    memset(&tallies, 0, sizeof tallies);
 }
 
 /* Under table_lock; NULL: no room. */
@@ -58,6 +61,77 @@ void sonde_counter_missed(uint32_t operation, uint32_t device, uint64_t operatio
 {
     add(operation, device, 0, 0, operations, 0);
 }
+
+/* ---- of the CPU --------------------------------------------------------------------------------------- */
+
+static struct sonde_row_tally *tally(uint32_t id)
+{
+    return sonde__table_find(SONDE_TABLE_TALLY, sizeof(struct sonde_row_tally), id);
+}
+
+uint32_t sonde__tally_new(const char *name, uint64_t period)
+{
+    uint32_t id = 0;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_tally *row = ROW_ADD(TALLY, struct sonde_row_tally, &id);
+    if (row) {
+        *row = (struct sonde_row_tally){.name = sonde__text_id(name), .period = period};
+        sonde__row_commit(SONDE_TABLE_TALLY);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    return row ? id : 0;
+}
+
+/* Under table_lock; NULL: no room. */
+static struct sonde_row_tally *tally_of(const struct sonde_row_tally *all, uint32_t number, uint32_t node)
+{
+    const uint64_t key = (uint64_t)node << 32 | number, *at = sonde__map_find(&tallies, key);
+    uint32_t id;
+    if (at)
+        return tally((uint32_t)*at);
+    struct sonde_row_tally *row = sonde__map_room(&tallies, &sonde__agent.heap) ? ROW_ADD(TALLY, struct sonde_row_tally, &id) : NULL;
+    if (!row)
+        return NULL;
+    *row = (struct sonde_row_tally){.node = node, .name = all->name, .period = all->period};
+    sonde__row_commit(SONDE_TABLE_TALLY);
+    sonde__map_add(&tallies, &sonde__agent.heap, key, id);
+    return row;
+}
+
+void sonde__tally_samples(uint32_t number, uint32_t node, uint64_t samples)
+{
+    sonde__lock(&sonde__agent.table_lock);
+    const struct sonde_row_tally *all = tally(number);
+    struct sonde_row_tally *row = all ? tally_of(all, number, node) : NULL;
+    if (row) {
+        row->samples += samples;
+        row->count += samples * row->period;
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    if (!row)
+        sonde_note("CPU counters: no room in --memory for those of all calling contexts");
+}
+
+void sonde__tally_add(uint32_t number, uint64_t count, uint64_t enabled_ns, uint64_t running_ns)
+{
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_tally *row = tally(number);
+    if (row) {
+        row->count += count;
+        row->enabled_ns += enabled_ns;
+        row->running_ns += running_ns;
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+}
+
+void sonde__tally_lost(uint32_t number, uint64_t samples)
+{
+    struct sonde_row_tally *row = tally(number);
+    if (row)
+        row->samples = samples;
+}
+
+/* ---- over time ---------------------------------------------------------------------------------------- */
 
 uint32_t sonde_series_add(uint32_t device, const char *metric, const char *unit)
 {

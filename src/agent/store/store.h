@@ -58,6 +58,15 @@ void sonde__migrations_init(void); /* migrations.c: the same */
 void sonde__counters_init(void); /* counters.c: the same */
 void sonde__stalls_init(void);   /* stalls.c: the same */
 
+/* ---- counters.c, of the CPU: the monitor's. Each takes table_lock ----------------------- */
+
+/* The row of all that it counts; 0: no room. */
+uint32_t sonde__tally_new(const char *name, uint64_t period);
+void sonde__tally_samples(uint32_t tally, uint32_t node, uint64_t samples);
+/* More was counted, in so much more time; samples lost so far. */
+void sonde__tally_add(uint32_t tally, uint64_t count, uint64_t enabled_ns, uint64_t running_ns);
+void sonde__tally_lost(uint32_t tally, uint64_t samples);
+
 /* ---- available.c --------------------------------------------------------------------------- */
 
 /* Bytes, as /proc and /sys/fs/cgroup of this folder say ("": the machine's); 0: there are none, or it is not known. */

@@ -407,6 +407,7 @@ static int locate_values(struct builder *b)
         {SONDE_TABLE_FLOW, sizeof(struct sonde_row_flow), 2}, /* to, from */
         {SONDE_TABLE_REMOTE, sizeof(struct sonde_row_remote), 1},
         {SONDE_TABLE_COUNTER, sizeof(struct sonde_row_counter), 1},
+        {SONDE_TABLE_TALLY, sizeof(struct sonde_row_tally), 1},
     };
     int rc = 0;
     for (size_t k = 0; k < sizeof tables / sizeof *tables; k++) {

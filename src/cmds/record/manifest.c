@@ -98,6 +98,8 @@ static json_t *options_object(const struct record_options *o)
     set(object, "comm", json_string(record_comm_names[o->comm]));
     if (o->counters)
         set(object, "counters", json_string(o->counters));
+    if (o->cpu_counters)
+        set(object, "cpu_counters", json_string(o->cpu_counters));
     if (o->series_ns)
         set_number(object, "counter_series_ns", o->series_ns);
     if (o->pc_cycles)

@@ -192,7 +192,7 @@ bool record_environment_is_ours(const char *entry)
         "LD_PRELOAD", "SONDE_AGENT", "SONDE_OUT", "SONDE_TRACE", "SONDE_LIGHT", "SONDE_MEMORY", "SONDE_STREAMS_PER_THREAD",
         "SONDE_MAX_SIZE", "SONDE_LAST", "SONDE_VALUES", "SONDE_VALUES_ENGINE", "SONDE_VALUES_MEMORY", "SONDE_VALUES_HOST_MEMORY", "SONDE_VALUES_FIRST", "SONDE_VALUES_OF", "SONDE_VALUES_BLOCKS", "SONDE_VALUES_KERNEL", "SONDE_COMM_CELLS", "SONDE_COUNTERS", "SONDE_COUNTER_SERIES", "SONDE_REPLAY", "SONDE_PC",
         "SONDE_DELAY_MS", "SONDE_DURATION_MS", "SONDE_START_OFF", "SONDE_CHECK", "SONDE_PYTHON",
-        "SONDE_API", "SONDE_GRAPH", "SONDE_CAPTURE", "SONDE_CPU"};
+        "SONDE_API", "SONDE_GRAPH", "SONDE_CAPTURE", "SONDE_CPU", "SONDE_CPU_COUNTERS"};
     for (const struct sonde_runtime *r = sonde_runtimes; r->name; r++)
         if ((r->loads <= SONDE_LOADS_ONE && names_it(entry, r->variable)) || names_it(entry, r->kept))
             return true;
@@ -302,6 +302,8 @@ char **record_environment(const struct record_options *o, const struct record_pa
     put_number(&e, "SONDE_MEMORY", o->memory_bytes);
     put_number(&e, "SONDE_STREAMS_PER_THREAD", (uint64_t)o->streams_per_thread);
     put_number(&e, "SONDE_CPU", o->mode == RECORD_LIGHT ? 0 : (uint64_t)o->cpu_hz);
+    if (*o->cpu_counter_list)
+        put(&e, "SONDE_CPU_COUNTERS", o->cpu_counter_list);
     put_number(&e, "SONDE_VALUES", o->comm ? (uint64_t)SONDE_VALUES_REMOTE | (o->comm_cells ? SONDE_VALUES_CELLS : 0) : (uint64_t)o->values);
     if (o->counters)
         put(&e, "SONDE_COUNTERS", o->counters);

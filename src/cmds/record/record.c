@@ -69,6 +69,10 @@ static const struct sonde_option options[] = {
      .help = "what the hardware counts for each launch of a CUDA kernel, for `sonde report DIR counters`: sets (default, memory, compute, roofline, nvlink, "
              "pcie) and metrics of CUPTI, separated by commas. Kernels then run one after the other, each takes milliseconds more, and has no "
              "device times"},
+    {.name = "cpu-counters", .type = SONDE_OPTION_STRING, .argument = "LIST", .offset = AT(cpu_counters),
+     .help = "what the CPU counts in the program's threads, by calling context, for `sonde report DIR counters`: default (instructions, cycles, "
+             "cache-misses and branch-misses; minor-faults and major-faults where the hardware has none), or names of perf's, separated by commas; NAME@N takes a sample "
+             "each N (minor-faults@100). `sonde doctor` says what this machine has"},
     {.name = "counter-series", .type = SONDE_OPTION_DURATION, .argument = "INTERVAL", .offset = AT(series_ns),
      .help = "what the hardware of each device that the program uses counts over time, every INTERVAL (1ms, 100us), for `sonde report DIR "
              "counters`, beside kernels that run as they do without it; --counters names other metrics than the default's"},
@@ -334,12 +338,13 @@ static bool check_looks(struct record_options *o)
         sonde_say("--counter-series is part of a trace from the program's start: without --profile and --pid");
     else if (o->last_ns && (o->last_ns < RECORD_LAST_LEAST_NS || o->mode != RECORD_TRACE || o->max_size_bytes))
         sonde_say("--last is part of a trace, at least 100 ms: without --profile, --light and --max-size");
-    else if (o->last_ns && (o->values || o->comm || (o->counters && !o->series_ns) || o->pc_cycles || o->pid))
-        sonde_say("--last keeps operations, calls and samples: without --%s, whose sums are of the whole run", o->values     ? "values"
-                                                                                                               : o->comm     ? "comm"
-                                                                                                               : o->pid      ? "pid"
-                                                                                                               : o->counters ? "counters"
-                                                                                                                             : "pc");
+    else if (o->last_ns && (o->values || o->comm || (o->counters && !o->series_ns) || o->cpu_counters || o->pc_cycles || o->pid))
+        sonde_say("--last keeps operations, calls and samples: without --%s, whose sums are of the whole run", o->values         ? "values"
+                                                                                                               : o->comm         ? "comm"
+                                                                                                               : o->pid          ? "pid"
+                                                                                                               : o->cpu_counters ? "cpu-counters"
+                                                                                                               : o->counters     ? "counters"
+                                                                                                                                 : "pc");
     else if (o->last_idle_ns && (!o->last_ns || o->last_idle_ns < RECORD_LAST_LEAST_NS))
         sonde_say("--last-when-idle is for --last, and takes at least 100 ms");
     else if (o->folder && !o->last_ns)
@@ -386,15 +391,16 @@ static int run(const void *values, int argc, char **argv)
         sonde_say("--capture-range must be cuda or nvtx:NAME, not '%s'", o->capture);
         return SONDE_EXIT_USAGE;
     }
-    if (!check_looks(&given))
+    if (!check_looks(&given) || (o->cpu_counters && !record_cpu_counters_read(o->cpu_counters, given.cpu_counter_list, sizeof given.cpu_counter_list)))
         return SONDE_EXIT_USAGE;
     if (!o->memory_bytes)
         given.memory_bytes = o->mode == RECORD_LIGHT ? 16u << 20 : 256u << 20;
-    if (o->mode == RECORD_LIGHT && (o->calibrate || o->values || o->comm || o->counters || o->series_ns || o->pc_cycles || o->force)) {
+    if (o->mode == RECORD_LIGHT && (o->calibrate || o->values || o->comm || o->counters || o->cpu_counters || o->series_ns || o->pc_cycles || o->force)) {
         sonde_say("--light goes without %s", o->calibrate                    ? "--calibrate"
                                              : o->values                     ? "--values"
                                              : o->comm                       ? "--comm"
                                              : (o->counters || o->series_ns) ? "--counters"
+                                             : o->cpu_counters               ? "--cpu-counters"
                                              : o->pc_cycles                  ? "--pc"
                                                                              : "--force");
         return SONDE_EXIT_USAGE;

@@ -61,6 +61,8 @@ struct record_options {
     const char *comm_sample;            /* "N" or "N/M"; NULL: all */
     int64_t comm_cells;                 /* of an allocation at the most; 0: no elements */
     const char *counters;               /* sets and metrics, separated by commas; NULL: none */
+    const char *cpu_counters;           /* of the CPU, as given; NULL: none. */
+    char cpu_counter_list[512];         /* As the agent reads them */
     uint64_t series_ns;                 /* interval of counters over time; 0: none */
     int64_t pc_cycles;                  /* between two samples of where warps are; 0: none */
     int replay;
@@ -181,6 +183,20 @@ bool record_job_is_last(const struct record_paths *paths);
 /* The manifest of all: that of who made the folder, with what all ranks left. `own` where there is none. */
 json_t *record_job_manifest(const struct record_paths *paths, const json_t *own);
 bool record_is_rank_file(const char *name);
+
+/* ---- cpu_counters.c --------------------------------------------------------------------------------------------- */
+
+struct record_cpu_counter {
+    const char *name;
+    uint32_t type;           /* of perf_event_open, */
+    uint64_t config;         /* as this */
+    uint64_t period, least;  /* a sample each so many: unless the user says another, and at least */
+};
+extern const struct record_cpu_counter record_cpu_counters[]; /* the last one has no name */
+/* Can it be had on this machine, for this user? 0, or an errno. */
+int record_cpu_counter_try(const struct record_cpu_counter *counter);
+/* "default,page-faults@100", as the agent reads it. False, with a message. */
+bool record_cpu_counters_read(const char *given, char *out, size_t size);
 
 void record_now(struct record_times *times);
 uint64_t record_clock_ns(void); /* CLOCK_MONOTONIC_RAW */
