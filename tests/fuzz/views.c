@@ -28,6 +28,7 @@
 #include "analyze/model/recorded.h"
 #include "analyze/model/totals.h"
 #include "analyze/metrics/profile_rows.h"
+#include "analyze/profile/tallies.h"
 #include "analyze/trace/trace.h"
 
 static void require(int condition)
@@ -204,6 +205,17 @@ static void counters(const struct sonde_measurement *m)
     sonde_series_destroy(series);
 }
 
+static void tallies(const struct sonde_measurement *m, const struct sonde_profile *profile)
+{
+    struct sonde_tallies t = {0};
+    require(sonde_tallies_compute(m, profile, &t) == 0);
+    for (size_t i = 0; i < t.contexts.count; i++)
+        require(t.contexts.items[i].tally < t.all.count && t.contexts.items[i].node < profile->nodes.count);
+    for (size_t i = 0; i < t.routines.count; i++)
+        require(t.routines.items[i].tally < t.all.count && t.routines.items[i].node < profile->nodes.count);
+    sonde_tallies_fini(&t);
+}
+
 /* What is drawn of all lanes, and of parts of the run. */
 static void drawings(const struct sonde_measurement *m, const struct sonde_profile *profile)
 {
@@ -231,6 +243,7 @@ static void drawings(const struct sonde_measurement *m, const struct sonde_profi
     sonde_overview_fini(&overview);
     walk(timeline);
     counters(m);
+    tallies(m, profile);
     sonde_timeline_destroy(timeline);
     sonde_vector_fini(&lanes);
 }

@@ -116,7 +116,7 @@ class Runner:
             env["OPENCL_LAYERS"] = os.path.abspath(self.options.counting)
         extra = ["--check"] if "check-unwinds" in self.case.options else []
         if "record" in self.case.options:
-            extra.append(self.case.options["record"])
+            extra.extend(self.case.options["record"].split())
         out = "m.sonde" if "relative-out" in self.case.options else self.measurement
         outcome = self.run([self.options.sonde, "record", "-q", *extra, "-o", out, "--"], env)
         self.check_measurement()

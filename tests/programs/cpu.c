@@ -27,6 +27,20 @@
  * case: forking-by-timers forking => kernel=1 read=1; record=--cpu=250
  * case: own-timers timers => kernel=1 read=1; record=--cpu=250
  * case: exit-under-timers leave => kernel=1 read=1; record=--cpu=250
+ *
+ * With counters of the CPU: each page fault is a signal, and each wait is just behind one; with samples of CPU time, and alone.
+ * case: waits-by-counters waits => kernel=1 read=1; record=--cpu-counters=minor-faults@1,major-faults@1
+ * case: waits-by-counters-alone waits => kernel=1 read=1; record=--cpu=0 --cpu-counters=page-faults@1
+ * case: asked-by-counters asked => kernel=1 read=1; record=--cpu=0 --cpu-counters=minor-faults@1
+ * case: wants-the-signal-by-counters wants => kernel=1 read=1; record=--cpu-counters=minor-faults@1
+ * case: takes-the-signal-behind-libc-by-counters wants-late => kernel=1 read=1; record=--cpu=0 --cpu-counters=minor-faults@1
+ * case: all-blocked-by-counters blocked => kernel=1 read=1; record=--cpu-counters=minor-faults@1
+ * case: alternate-stack-by-counters altstack => kernel=1 read=1; record=--cpu-counters=minor-faults@1
+ * case: short-threads-by-counters short => kernel=1 read=1; record=--cpu-counters=minor-faults@1
+ * case: loading-by-counters loading => kernel=1 read=1; record=--cpu-counters=minor-faults@1
+ * case: forking-by-counters forking => kernel=1 read=1; record=--cpu-counters=minor-faults@1
+ * case: errno-and-cancel-by-counters cancel => kernel=1 read=1; record=--cpu=0 --cpu-counters=minor-faults@1
+ * case: exit-under-counters leave => kernel=1 read=1; record=--cpu-counters=minor-faults@1
  */
 #include "guest.h"
 
@@ -38,6 +52,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -49,6 +64,16 @@ static struct guest g;
 static _Atomic int  stop;
 static volatile sig_atomic_t arrived[65], from_kernel;
 
+/* A page fault of this thread. */
+static void fault(void)
+{
+    static __thread char *page;
+    if (!page)
+        page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(page, 4096, MADV_DONTNEED);
+    *(volatile char *)page = 1;
+}
+
 /* Use `ms` of this thread's own CPU time. */
 static __attribute__((noinline)) void burn(int ms)
 {
@@ -58,6 +83,7 @@ static __attribute__((noinline)) void burn(int ms)
     do {
         for (volatile int i = 0; i < 20000; i++)
             ;
+        fault();
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     } while (t.tv_sec * 1000000000LL + t.tv_nsec < until);
 }
@@ -106,17 +132,24 @@ static void *waits_of_a_thread(void *arg)
         FD_ZERO(&set);
         FD_SET(pipes[0], &set);
         burn(0);
+        fault();
         ended(0, nanosleep(&little, NULL) != 0);
+        fault();
         ended(1, ppoll(&p, 1, &little, NULL) < 0);
+        fault();
         ended(2, pselect(pipes[0] + 1, &set, NULL, NULL, &little, NULL) < 0);
+        fault();
         ended(3, syscall(SYS_futex, &word, FUTEX_WAIT, 0, &little, NULL, 0) != 0);
+        fault();
         errno = clock_nanosleep(CLOCK_MONOTONIC, 0, &little, NULL); /* which returns it */
         ended(4, errno != 0);
+        fault();
         ended(6, ppoll(many, MANY, &little, NULL) < 0);
         if (i % 10 == 0) {
             alarm(0);
             if (write(pipes[1], "x", 1) != 1)
                 others++;
+            fault();
             ended(5, read(pipes[0], &byte, 1) != 1);
         }
     }

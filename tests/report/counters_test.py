@@ -61,7 +61,7 @@ class Counters(Case):
     def test_there_are_none(self):
         path, _ = self.measurement(counted=False)
         self.assertIn("sonde record --counters", self.ok("report", path, "counters").out)
-        self.assertEqual(self.json(path, "counters"), {"operations": 0, "missed": 0, "kernels": [], "contexts": [], "series": [], "parts": []})
+        self.assertEqual(self.json(path, "counters"), {"operations": 0, "missed": 0, "kernels": [], "contexts": [], "series": [], "parts": [], "cpu": [], "cpu_routines": [], "cpu_contexts": []})
 
     def test_options(self):
         for options, why in ((("--counters=default", "--values"), "--values each take hold"), (("--counters=default", "--comm"), "--comm each take"),
@@ -72,6 +72,83 @@ class Counters(Case):
             done = cli.run("record", *options, "true")
             self.assertEqual(done.returncode, 2, options)
             self.assertRegex(done.err, r"\Asonde: [^\n]*%s[^\n]*\n" % re.escape(why))
+
+
+class OfTheCpu(Case):
+    """Counters of the CPU in threads of two processes (record --cpu-counters)."""
+
+    def measurement(self, killed=False):
+        """Truth: {(process, counter): (counted, {(function, place): samples}, period)}."""
+        chance, truth = random.Random(15), {}
+        for number in range(2):
+            p = live.Process(f"host-{7 + number}-{number}", 7 + number)
+            p.main = p.thread(p.pid)
+            queue = p.queue(p.device("Device 0"))
+            frames = {name: p.frame(live.PYTHON, p.python(name, "/home/user/main.py", 10 * n)) for n, name in enumerate(("outer", "left", "right", "shared"), 1)}
+            outer = p.node(0, frames["outer"])
+            places = {}
+            for side in ("left", "right"):
+                at = p.node(outer, frames[side])
+                places[side, side] = at
+                places["shared", side] = p.node(at, frames["shared"])
+            p.enqueue(p.main, queue, "clEnqueueNDRangeKernel", outer, "kernel", p.start_ns + 10**6, p.start_ns + 10**6 + 10, p.start_ns + 10**6 + 400, p.start_ns + 10**6 + 900, name="k")
+            for name, period in (("minor-faults", 1), ("cache-misses", 1000)):
+                samples = {place: chance.randrange(1, 10**4) for place in places}
+                counted = sum(samples.values()) * period + (0 if killed else chance.randrange(10**6))
+                p.tally(0, name, period, 5, counted - (period if killed else 0), 10**9, 10**9 if period == 1 else 25 * 10**7)
+                for place, n in samples.items():
+                    p.tally(places[place], name, period, n)
+                truth[p.name, name] = counted, samples, period
+            p.write(self.path("m.sonde"))
+        return self.path("m.sonde"), truth
+
+    def test_sums(self):
+        path, truth = self.measurement()
+        said = self.json(path, "counters")
+        self.assertEqual({(row["process"], row["counter"]) for row in said["cpu"]}, set(truth))
+        for row in said["cpu"]:
+            counted, samples, period = truth[row["process"], row["counter"]]
+            sampled = sum(samples.values()) * period
+            self.assertEqual((row["count"], row["sampled"], row["unsampled"], row["samples"], row["lost"], row["period"]),
+                             (counted, sampled, counted - sampled, sum(samples.values()), 5, period))
+            self.assertAlmostEqual(row["measured"], 1 if period == 1 else 0.25)
+            here = [r for r in said["cpu_routines"] if (r["process"], r["counter"]) == (row["process"], row["counter"])]
+            by_routine = {}
+            for (function, _), n in samples.items():
+                by_routine[function] = by_routine.get(function, 0) + n
+            self.assertEqual({r["routine"]: r["samples"] for r in here}, {**by_routine, None: None})
+            self.assertEqual(sum(r["count"] for r in here), counted)
+            self.assertAlmostEqual(sum(r["share"] for r in here), 1)
+            self.assertEqual([r["count"] for r in here[:-1]], sorted((r["count"] for r in here[:-1]), reverse=True))
+            for r in here[:-1]:
+                self.assertAlmostEqual(r["error"], period * r["samples"] ** 0.5 if period > 1 else 0, delta=1e-6 * r["count"])
+            contexts = {(c["name"], "left" if "left" in [f["name"] for f in c["frames"]] else "right"): c["samples"] for c in said["cpu_contexts"]
+                        if (c["process"], c["counter"]) == (row["process"], row["counter"])}
+            self.assertEqual(contexts, samples)
+
+    def test_text(self):
+        path, _ = self.measurement()
+        text = self.ok("report", path, "counters", "--limit=0").out
+        self.assertIn("in no sample", text)
+        self.assertRegex(text, r"cache-misses was counted for 25\.0 % of the time only")
+        self.assertNotIn("minor-faults was counted for", text)
+
+    def test_killed(self):
+        """What was counted is of a second before what is in samples: no less is shown than there is."""
+        path, truth = self.measurement(killed=True)
+        for row in self.json(path, "counters")["cpu"]:
+            self.assertEqual((row["unsampled"], row["sampled"]), (0, sum(truth[row["process"], row["counter"]][1].values()) * row["period"]))
+
+    def test_options(self):
+        for options, why in ((("--cpu-counters=",), "--cpu-counters takes names"), (("--cpu-counters=mior-faults",), "knows no 'mior-faults'; did you mean 'minor-faults'?"),
+                             (("--cpu-counters=cycles,zebra",), "knows no 'zebra'; try"), (("--cpu-counters=cycles@10",), "cycles@N is one sample each N, a number from 1000 on, not '10'"),
+                             (("--cpu-counters=minor-faults@0",), "a number from 1 on, not '0'"), (("--cpu-counters=minor-faults@1k",), "not '1k'"),
+                             (("--cpu-counters=minor-faults@",), "not ''"), (("--cpu-counters=default@5",), "knows no 'default'"), (("--cpu-counters=,",), "knows no ''"),
+                             (("--cpu-counters=context-switches",), "goes without context-switches"), (("--cpu-counters=page-faults,minor-faults",), "one or the others"),
+                             (("--light", "--cpu-counters=default"), "--light goes without --cpu-counters"), (("--last=1s", "--cpu-counters=default"), "without --cpu-counters")):
+            done = cli.run("record", *options, "true")
+            self.assertEqual(done.returncode, 2, options)
+            self.assertRegex(done.err, r"\Asonde[^\n]*%s[^\n]*\n\Z" % re.escape(why))
 
 
 class Bandwidth(Case):

@@ -7,9 +7,12 @@
 
 #include "base/map.h"
 
+#define TALLIES_MAX 64u /* counters of a process: more are damage */
+
 struct sums {
     const struct sonde_profile *profile;
     struct sonde_tallies *out;
+    uint32_t first;                      /* counter of this process */
     struct sonde_map contexts, routines; /* hash of what tells them apart -> index; of two with one hash the second is behind it */
 };
 
@@ -63,10 +66,10 @@ static int add_routine(struct sums *s, const struct sonde_tally_part *context)
 }
 
 /* The process's counters stand before their parts. */
-static uint32_t tally_of(const struct sonde_tallies *t, uint32_t process, const char *name)
+static uint32_t tally_of(const struct sonde_tallies *t, uint32_t first, const char *name)
 {
-    uint32_t i = 0;
-    while (i < t->all.count && (t->all.items[i].process != process || strcmp(t->all.items[i].name, name) != 0))
+    uint32_t i = first;
+    while (i < t->all.count && strcmp(t->all.items[i].name, name) != 0)
         i++;
     return i;
 }
@@ -74,7 +77,7 @@ static uint32_t tally_of(const struct sonde_tallies *t, uint32_t process, const 
 static int add_row(struct sums *s, const struct sonde_process *p, uint32_t process, const struct sonde_row_tally *row)
 {
     const char *name = sonde_process_string(p, row->name);
-    const uint32_t tally = tally_of(s->out, process, name);
+    const uint32_t tally = tally_of(s->out, s->first, name);
     if (!row->node) {
         const struct sonde_tally all = {.process = process,
                                         .name = name,
@@ -83,7 +86,7 @@ static int add_row(struct sums *s, const struct sonde_process *p, uint32_t proce
                                         .lost = row->samples,
                                         .enabled_ns = row->enabled_ns,
                                         .running_ns = row->running_ns};
-        return tally == s->out->all.count ? sonde_vector_push(&s->out->all, all) : 0;
+        return tally == s->out->all.count && tally - s->first < TALLIES_MAX ? sonde_vector_push(&s->out->all, all) : 0;
     }
     if (tally == s->out->all.count || !row->samples)
         return 0; /* a row that was damaged */
@@ -127,6 +130,7 @@ int sonde_tallies_compute(const struct sonde_measurement *m, const struct sonde_
     int rc = 0;
     for (uint32_t i = 0; i < m->process_count && !rc; i++) {
         const struct sonde_process *p = &m->processes[i];
+        s.first = (uint32_t)out->all.count;
         const struct sonde_row_tally *rows = p->tables[SONDE_TABLE_TALLY].rows;
         for (uint32_t k = 1; k < p->tables[SONDE_TABLE_TALLY].count && !rc; k++)
             rc = add_row(&s, p, i, &rows[k]);

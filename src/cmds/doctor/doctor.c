@@ -463,6 +463,7 @@ static int run(const void *values, int argc, char **argv)
         check_runtime(&d, libraries ? paths : NULL, &runtimes[i]);
     check_kernel(&d);
     check_sampling(&d);
+    doctor_check_cpu_counters(&d);
     check_symbols(&d);
     check_space(&d);
 

@@ -41,6 +41,10 @@ void doctor_check_compilers(struct doctor *d);
 /* Prints what record --counters can count on `chip`; NULL: on the first device. Returns the exit status, after a message. */
 int doctor_counters(const char *chip, bool json);
 
+/* ---- counters of the CPU (cpu_counters.c) ---------------------------------------- */
+
+void doctor_check_cpu_counters(struct doctor *d);
+
 /* ---- NVIDIA (nvidia.c) ------------------------------------------------------ */
 
 void doctor_check_nvidia(struct doctor *d, const json_t *answer);
