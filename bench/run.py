@@ -164,6 +164,22 @@ class Bench:
                 more[name] = f"by {cpu['sampling']}, handler {cpu['handler_ns'] / max(cpu['samples'], 1) / 1e3:.1f} µs a sample"
             self.against(what, "--cpu 0", found, more)
 
+    def counters(self):
+        say(f"Counters of the CPU: fixed work at depth 20 (bench/cpu.c), CPU time, {self.rounds} times 8 blocks, beside a recording without them")
+        for what, command, work, lists in (("user mode", [], 1000, ("default",)),
+                                           ("page faults, two threads", ["faults"], 20, ("default", "minor-faults@100", "minor-faults@10", "minor-faults@1"))):
+            found = {option: [] for option in ["--cpu 199", *(f"--cpu-counters {list}" for list in lists)]}
+            for _ in range(self.rounds):
+                for name, seconds in self.in_turns([f"{self.build}/bench/bench-cpu", *command], list(found), work, 8).items():
+                    found[name].append(statistics.median(seconds))
+            more = {}
+            for name in list(found)[1:]:
+                path = f"{self.work}/{name[2:]}.sonde"
+                cpu = json.loads(run([self.sonde, "report", path, "ledger", "--json"]))["cpu"]
+                rows = json.loads(run([self.sonde, "report", path, "counters", "--json"]))["cpu"]
+                more[name] = f"{sum(row['samples'] for row in rows)} samples of {sum(row['count'] for row in rows)}, handler {cpu['handler_ns'] / 1e6:.0f} ms"
+            self.against(what, "--cpu 199", found, more)
+
     def in_turns(self, command, options, work, blocks):
         """Seconds of each block under each option, of one process each, of which one at a time works."""
         servers = {o: Server([w.replace("m.sonde", f"{o[2:]}.sonde") for w in self.record(command, *o.split())]) for o in options}
@@ -472,7 +488,7 @@ def machine():
 
 
 def main():
-    sections = ["enqueue", "parts", "imitation", "samples", "own", "monitor", "nodes", "programs", "short", "mpi", "lanes", "size", "analyze", "memory", "values", "viewer", "ranges", "library", "exports"]
+    sections = ["enqueue", "parts", "imitation", "samples", "counters", "own", "monitor", "nodes", "programs", "short", "mpi", "lanes", "size", "analyze", "memory", "values", "viewer", "ranges", "library", "exports"]
     parser = argparse.ArgumentParser(description="the figures of docs/performance.md")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--rounds", type=int, default=15)

@@ -241,7 +241,7 @@ struct sonde_target *sonde__target_of_signal(const void *siginfo, uint32_t *numb
     if (info->si_code == SI_TIMER)
         i = (uint32_t)info->si_value.sival_int;
     else if (info->si_code >= POLL_IN && info->si_code <= POLL_HUP && info->si_fd >= 0 && info->si_fd < (int)SONDE_TARGET_FDS_MAX)
-        i = atomic_load_explicit(&of_fd[info->si_fd], memory_order_relaxed);
+        i = atomic_load_explicit(&of_fd[info->si_fd], memory_order_acquire);
     *number = i >> OF_COUNTER;
     i &= (1u << OF_COUNTER) - 1;
     return i && i < TARGETS_MAX ? &targets[i] : NULL;
@@ -746,6 +746,9 @@ void sonde__targets_forget(void)
     for (uint32_t i = 1; i <= watch.used; i++) {
         if (targets[i].fd >= 0)
             atomic_store(&of_fd[targets[i].fd], 0);
+        for (uint32_t k = 0; k < SONDE_CPU_COUNTERS_MAX && targets[i].counts; k++)
+            if (targets[i].counting[k].fd >= 0)
+                atomic_store(&of_fd[targets[i].counting[k].fd], 0);
         memset(&targets[i], 0, sizeof targets[i]);
     }
     memset(chain, 0, sizeof chain);

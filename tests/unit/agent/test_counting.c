@@ -87,7 +87,7 @@ static struct tally tally_of(const struct sonde_process *p, const char *name)
             all++;
             t.count += rows[i].count;
             t.lost += rows[i].samples;
-            assert_true(rows[i].enabled_ns > 0 && rows[i].running_ns == rows[i].enabled_ns);
+            assert_true(rows[i].running_ns == rows[i].enabled_ns);
         }
     }
     assert_int_equal(all, 1);
@@ -181,7 +181,6 @@ static void threads_are_counted(void **state)
 /* What is counted while recording is off is in no sample, and in no sum but for what came before the monitor saw it. */
 static void ranges_are_followed(void **state)
 {
-    const time_t until = time(NULL) + HARNESS_PATIENCE_S;
     (void)state;
     skip_without_perf();
     harness_setup("counting", counted);
@@ -189,10 +188,9 @@ static void ranges_are_followed(void **state)
     until_counted();
     sonde_recording_set(false);
     const uint32_t written = atomic_load(&sonde__self->samples.written);
-    for (uint32_t before = written + 1, turns = 0; turns < 200 && time(NULL) < until; turns++) {
+    for (uint32_t turns = 0; turns < 200; turns++) {
         touch(100);
-        before = atomic_load(&sonde__self->samples.written);
-        assert_int_equal(before, written);
+        assert_int_equal(atomic_load(&sonde__self->samples.written), written);
         const struct timespec little = {0, 10000000};
         nanosleep(&little, NULL); /* longer than the monitor's turns, all together */
     }
