@@ -183,6 +183,14 @@ def case_fork(options):
             require(pages - FEW - lost <= found <= pages + FEW, f"{process}: {name} has {found} faults of {pages}")
 
 
+def case_blocked(options):
+    """A thread that blocks SIGURG gets no signal, and so no counter: a note says so."""
+    m = has_perf(Measured(options, program(options, "blocked", 1000), "--cpu-counters=minor-faults@1"))
+    adds_up(m)
+    require(not any(m.of(name) for name in FUNCTIONS), "faults of a thread that blocks the signal")
+    require(any("threads were not counted" in note and "SIGURG" in note for note in notes(m)), f"no note: {notes(m)}")
+
+
 def case_call(options):
     """Faults within a call of OpenCL are the call's."""
     m = has_perf(Measured(options, program(options, "call", 3000), "--cpu-counters=minor-faults@1"))

@@ -5,6 +5,7 @@
  *     faults many N     N threads at a time, which touch 64 pages each
  *     faults off N      as shares in the main thread, before and after the program turns recording off, and while it is off
  *     faults fork N     as shares in the main thread, and again in a child, which calls OpenCL as well
+ *     faults blocked N  as shares in a thread that blocks all signals
  *     faults call       pages that are touched within a call of OpenCL: by a callback
  *
  * Prints what it found by getrusage(RUSAGE_THREAD), one `NAME VALUE` per line.
@@ -12,6 +13,7 @@
 #include "../programs/guest.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sonde/sonde.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -115,6 +117,17 @@ static void short_threads(void)
     }
 }
 
+static void blocked(void)
+{
+    sigset_t every, before;
+    pthread_t thread;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    pthread_create(&thread, NULL, shares_of_a_thread, &g);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_join(thread, NULL);
+}
+
 static pthread_barrier_t together;
 
 static void *one_of_many(void *arg)
@@ -200,6 +213,8 @@ int main(int argc, char **argv)
         off();
     if (strcmp(what, "fork") == 0)
         forks();
+    if (strcmp(what, "blocked") == 0)
+        blocked();
     if (strcmp(what, "call") == 0)
         call();
     for (int i = 0; i < 3; i++)

@@ -141,6 +141,8 @@ static void counted(struct sonde_target *x, uint32_t counter, const ucontext_t *
 {
     struct sonde_thread *t = atomic_load_explicit(&x->thread, memory_order_acquire);
     sonde__counting_seen(counter, context);
+    if (t)
+        sonde__count(&t->samples.count.counted, 1);
     if (!t) {
         if (!atomic_exchange(&x->wanted, true))
             sonde__monitor_wake();

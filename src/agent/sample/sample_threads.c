@@ -626,6 +626,12 @@ static void scan(bool first)
     watch.scan_at_ns = sonde_now_ns() + (sonde__thread_cpu_ns() - begun) * SCAN_SHARE;
 }
 
+static uint64_t signals_of(const struct sonde_thread *t)
+{
+    return atomic_load_explicit(&t->samples.count.taken, memory_order_relaxed) + atomic_load_explicit(&t->samples.count.held, memory_order_relaxed) +
+           atomic_load_explicit(&t->samples.count.lost, memory_order_relaxed) + atomic_load_explicit(&t->samples.count.counted, memory_order_relaxed);
+}
+
 /* A thread that has used CPU time, but met no signal: does it block the signal now? */
 static void check(struct sonde_target *x, uint64_t now)
 {
@@ -634,10 +640,8 @@ static void check(struct sonde_target *x, uint64_t now)
     if (!is_armed(x) || !t)
         return;
     uint64_t cpu_ns = cpu_ns_of(tid);
-    uint64_t taken = atomic_load_explicit(&t->samples.count.taken, memory_order_relaxed) +
-                     atomic_load_explicit(&t->samples.count.held, memory_order_relaxed) +
-                     atomic_load_explicit(&t->samples.count.lost, memory_order_relaxed);
-    if (taken == x->checked_taken && cpu_ns - x->checked_cpu_ns > 4 * sonde__sample_period_ns() && blocks(tid)) {
+    const uint64_t taken = signals_of(t);
+    if (taken == x->checked_taken && cpu_ns - x->checked_cpu_ns > 4 * sonde__sample_period_ns() && blocks(tid) && signals_of(t) == taken /* no handler of ours is it that blocks all */) {
         disarm(x);
         leave_alone(x, now);
     }

@@ -94,7 +94,7 @@ struct sonde_samples {
     uint64_t waits_cpu_ns;           /* the CPU time that its sample goes up to */
     uint32_t waits_counted[SONDE_CPU_COUNTERS_MAX]; /* samples of counters that were left to the end of a call */
     _Atomic uint64_t lost_counted[SONDE_CPU_COUNTERS_MAX]; /* as struct sonde_counts */
-    struct { _Atomic uint64_t taken, deferred, held, lost, own_ns; } count; /* as struct sonde_counts; held: signals within calls */
+    struct { _Atomic uint64_t taken, deferred, held, lost, own_ns, counted; } count; /* as struct sonde_counts; held: signals within calls; counted: signals of counters */
 };
 
 enum {

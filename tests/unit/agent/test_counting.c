@@ -195,7 +195,7 @@ static void ranges_are_followed(void **state)
         nanosleep(&little, NULL); /* longer than the monitor's turns, all together */
     }
     struct sonde_measurement *m = harness_finish();
-    assert_true(tally_of(&m->processes[0], "minor-faults").count < 200 * 100 / 2);
+    assert_true(tally_of(&m->processes[0], "minor-faults").count < 200 * 100 / 4); /* after a second without recording events are closed anyway */
     sonde_measurement_close(m);
     harness_remove();
 }
