@@ -1,6 +1,6 @@
 /* perfetto.c - a measurement as a Perfetto trace: processes, threads and queues
  * as tracks (perfetto_tracks.h); API calls, waits, ranges and operations as slices; flows
- * between them; samples of the CPU side as instants; counters (perfetto_counters.h).
+ * between them, also to what waited from what it waited for (deciding.h); samples of the CPU side as instants; counters (perfetto_counters.h).
  *
  * docs/export.md says what becomes what. Slices of one track never overlap
  * (layout.h): those of a lane that do go to further tracks that the viewer
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/answers/critical/deciding.h"
 #include "analyze/model/rank.h"
 #include "analyze/profile/object_model.h"
 #include "analyze/trace/trace.h"
@@ -24,11 +25,13 @@
 
 #define CALLED_FROM_FRAMES 4
 
+/* An open slice at whose end flows end. */
 struct receiving {
     uint32_t row;
     uint64_t end_ns;
-    const uint64_t *flows;
+    const uint64_t *flows;   /* NULL: the one of `wait` */
     size_t flow_count;
+    uint64_t wait;
 };
 
 struct writer {
@@ -51,7 +54,9 @@ struct writer {
     SONDE_VECTOR(struct sonde_row_sleep) sleeps; /* of the lane, in order */
     size_t next_range, next_sleep; /* to be laid out */
     struct pf_messages messages;
-    SONDE_VECTOR(struct receiving) receiving; /* open slices of calls that received something */
+    struct sonde_deciding *deciding; /* of this process; NULL: it has no operations */
+    SONDE_VECTOR(uint64_t) begun;  /* flows that begin at the event that is being made */
+    SONDE_VECTOR(struct receiving) receiving; /* calls that received something, or waited */
 };
 
 struct slice {
@@ -146,6 +151,24 @@ static uint64_t flow_of(const struct writer *w, uint64_t correlation)
     return correlation ? sonde_hash_mix(sonde_hash_mix(0, w->tracks.process + 1), correlation) : 0;
 }
 
+static uint64_t flow_of_wait(const struct writer *w, uint32_t wait)
+{
+    return wait ? sonde_hash_mix(sonde_hash_mix(1, w->tracks.process + 1), wait) : 0;
+}
+
+/* `own`: the flow from a call to its operations; 0 none. */
+static void begin_flows(struct writer *w, struct pf_event *event, uint64_t own, const struct sonde_decided *decided)
+{
+    w->begun.count = 0;
+    if (own && sonde_vector_push(&w->begun, own))
+        w->wire.nomem = true;
+    for (size_t i = 0; i < decided->ended_count; i++)
+        if (sonde_vector_push(&w->begun, flow_of_wait(w, decided->ended[i])))
+            w->wire.nomem = true;
+    event->flows = w->begun.items;
+    event->flow_count = w->begun.count;
+}
+
 static bool has_times(const struct sonde_row_op *op)
 {
     return !(op->flags & SONDE_OP_NO_TIMES) && op->start_ns && op->end_ns >= op->start_ns;
@@ -176,9 +199,12 @@ static void write_op(struct writer *w, uint32_t row, const struct sonde_row_op *
     const struct sonde_process *p = process_of(w);
     uint32_t at = sonde_names_locate(&w->names, w->tracks.process, op->node);
     bool timed = has_times(op) && row != SONDE_LAYOUT_NO_ROW;
-    struct pf_event event = {.category = category_of(op->kind), .flow_ends = true};
+    struct pf_event event = {.category = category_of(op->kind)};
+    const struct sonde_decided decided = w->deciding ? sonde_deciding_of_op(w->deciding, w->tracks.lane, op) : (struct sonde_decided){0};
     event.name = pf_name(&w->wire, sonde_names_op(&w->names, at, op->kind));
-    event.flow = flow_of(w, op->correlation);
+    pf_end_flow(&event, flow_of(w, op->correlation));
+    pf_end_flow(&event, flow_of_wait(w, decided.wait));
+    begin_flows(w, &event, 0, &decided);
     event.track = pf_row_track(&w->tracks, timed ? row : 0);
     pf_add_number(&event, PF_KEY_correlation, op->correlation);
     if (op->bytes)
@@ -206,12 +232,22 @@ static void write_op(struct writer *w, uint32_t row, const struct sonde_row_op *
     w->result->without_times += !has_times(op);
 }
 
+/* What a call waited for may have begun long after it: that flow leads to its end. */
+static void note_waited(struct writer *w, uint32_t row, const struct sonde_row_call *call, uint32_t wait)
+{
+    const struct receiving one = {.row = row, .end_ns = call->leave_ns, .flow_count = 1, .wait = flow_of_wait(w, wait)};
+    if (wait && sonde_vector_push(&w->receiving, one))
+        w->wire.nomem = true;
+}
+
 static void write_call(struct writer *w, uint32_t row, const struct sonde_row_call *call)
 {
     uint32_t at = sonde_names_locate(&w->names, w->tracks.process, call->node);
     struct pf_event event = {.category = PF_CATEGORY_api, .at_ns = time_of(w, call->enter_ns)};
+    const struct sonde_decided decided =
+        w->deciding ? sonde_deciding_of_call(w->deciding, w->tracks.lane, call->enter_ns) : (struct sonde_decided){0};
     event.name = pf_name(&w->wire, sonde_names_call(&w->names, at));
-    event.flow = flow_of(w, call->correlation);
+    begin_flows(w, &event, flow_of(w, call->correlation), &decided);
     event.track = pf_row_track(&w->tracks, row == SONDE_LAYOUT_NO_ROW ? 0 : row);
     if (call->correlation)
         pf_add_number(&event, PF_KEY_correlation, call->correlation);
@@ -220,8 +256,10 @@ static void write_call(struct writer *w, uint32_t row, const struct sonde_row_ca
     add_context(w, &event, at);
     if (row == SONDE_LAYOUT_NO_ROW || call->leave_ns < call->enter_ns)
         pf_send_instant(&w->wire, &event);
-    else
+    else {
         pf_send_begin(&w->wire, &event); /* end_slice ends it */
+        note_waited(w, row, call, decided.wait);
+    }
     w->result->calls++;
 }
 
@@ -341,7 +379,8 @@ static void end_slice(void *user, uint32_t row, uint64_t end_ns)
             found = w->receiving.items[i];
             w->receiving.items[i] = w->receiving.items[--w->receiving.count];
         }
-    pf_send_end(&w->wire, pf_row_track(&w->tracks, row), time_of(w, end_ns), found.flows, found.flow_count);
+    pf_send_end(&w->wire, pf_row_track(&w->tracks, row), time_of(w, end_ns), found.flows ? found.flows : &found.wait,
+                found.flow_count);
 }
 
 static void write_slice(void *user, uint32_t row, const void *item)
@@ -658,6 +697,12 @@ static bool begin_texts(struct writer *w)
     return (w->strings = calloc(p->string_count + 1, sizeof *w->strings)) != NULL && done;
 }
 
+static void forget_waits(struct writer *w)
+{
+    sonde_deciding_destroy(w->deciding);
+    w->deciding = NULL;
+}
+
 static int write_process(struct writer *w, uint32_t index)
 {
     const struct sonde_process *p = &w->m->processes[index];
@@ -665,12 +710,18 @@ static int write_process(struct writer *w, uint32_t index)
     w->shift_ns = sonde__export_shift_ns(w->m, p);
     if (!begin_texts(w))
         return SONDE_ENOMEM;
+    if (sonde_trace_extent(p, SONDE_READ_OPS).rows) {
+        const int rc = sonde_deciding_find(w->m, index, 0, w->progress, &w->deciding);
+        if (rc)
+            return rc;
+    }
     pf_tracks_begin(&w->tracks);
     write_ledger(w);
     if (write_threads(w))
         return SONDE_ENOMEM;
     take_rows(w, SONDE_TABLE_OP, 0, take_op);
     end_lane(w);
+    forget_waits(w);
     return pf_write_counters(&w->tracks, w->shift_ns) || w->wire.nomem ? SONDE_ENOMEM : 0;
 }
 
@@ -697,6 +748,8 @@ static int write_all(struct writer *w, struct sonde_out *out, struct sonde_diag 
     sonde_vector_fini(&w->ranges);
     sonde_vector_fini(&w->sleeps);
     sonde_vector_fini(&w->receiving);
+    sonde_vector_fini(&w->begun);
+    forget_waits(w);
     pf_messages_fini(&w->messages);
     sonde_names_fini(&w->names);
     return code ? sonde_diag_set(diag, code, m->path, "cannot export") : 0;
@@ -713,6 +766,7 @@ static int write_perfetto(const struct sonde_measurement *m, struct sonde_out *o
         return sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot export");
     sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_RANGES |
                                                             SONDE_READ_SAMPLES | SONDE_READ_SLEEPS));
+    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_READ_OPS | SONDE_READ_CALLS)); /* once more, for what they waited for */
     w->m = m;
     w->progress = progress;
     w->result = result;

@@ -201,6 +201,12 @@ void pf_add_text(struct pf_event *event, enum pf_key key, uint64_t iid)
         add(event, (struct pf_argument){key, PF_TEXT, iid});
 }
 
+void pf_end_flow(struct pf_event *event, uint64_t flow)
+{
+    if (flow)
+        event->ended[event->ended_count++] = flow;
+}
+
 void pf_send_track(struct pf_wire *wire, Sonde__Perfetto__TrackDescriptor *track)
 {
     Packet packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
@@ -237,7 +243,7 @@ static void send_event(struct pf_wire *wire, const struct pf_event *event, Sonde
 {
     Annotation annotations[MOST_ARGUMENTS];
     Annotation *pointers[MOST_ARGUMENTS];
-    uint64_t category = event->category, flow = event->flow;
+    uint64_t category = event->category;
     Event sent = SONDE__PERFETTO__TRACK_EVENT__INIT;
     Packet packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
     for (uint32_t i = 0; i < event->count; i++) {
@@ -254,18 +260,16 @@ static void send_event(struct pf_wire *wire, const struct pf_event *event, Sonde
     sent.name_iid = event->name;
     sent.n_category_iids = 1;
     sent.category_iids = &category;
-    *(event->flow_ends ? &sent.n_terminating_flow_ids : &sent.n_flow_ids) = flow != 0;
-    *(event->flow_ends ? &sent.terminating_flow_ids : &sent.flow_ids) = &flow;
-    if (event->flow_count) {
-        sent.n_flow_ids = event->flow_count;
-        sent.flow_ids = (uint64_t *)(uintptr_t)event->flows;
-    }
+    sent.n_flow_ids = event->flow_count;
+    sent.flow_ids = (uint64_t *)(uintptr_t)event->flows;
+    sent.n_terminating_flow_ids = event->ended_count;
+    sent.terminating_flow_ids = (uint64_t *)(uintptr_t)event->ended;
     packet.has_timestamp = packet.has_sequence_flags = 1;
     packet.timestamp = event->at_ns;
     packet.sequence_flags = SONDE__PERFETTO__SEQUENCE_FLAGS__SEQ_NEEDS_INCREMENTAL_STATE;
     packet.data_case = SONDE__PERFETTO__TRACE_PACKET__DATA_TRACK_EVENT;
     packet.track_event = &sent;
-    send_within(wire, &packet, EVENT_BYTES + FLOW_BYTES * event->flow_count);
+    send_within(wire, &packet, EVENT_BYTES + FLOW_BYTES * (event->flow_count + event->ended_count));
 }
 
 void pf_send_instant(struct pf_wire *wire, const struct pf_event *event)

@@ -62,10 +62,10 @@ struct pf_wire {
 /* One slice or instant. */
 struct pf_event {
     uint64_t at_ns, track, name;
-    uint64_t flow; /* 0 = none */
-    bool flow_ends;
-    const uint64_t *flows; /* instead of the one, which begin here */
+    const uint64_t *flows; /* that begin here */
     size_t flow_count;
+    uint64_t ended[2];     /* flows that end here, the first ended_count */
+    uint32_t ended_count;
     enum pf_category category;
     uint32_t count;
     struct pf_argument {
@@ -93,6 +93,8 @@ uint64_t pf_text(struct pf_wire *wire, const char *text);
 void pf_add_number(struct pf_event *event, enum pf_key key, uint64_t number);
 void pf_add_signed(struct pf_event *event, enum pf_key key, int64_t number);
 void pf_add_real(struct pf_event *event, enum pf_key key, double number);
+/* A flow that ends at the event's beginning; 0 is left out. */
+void pf_end_flow(struct pf_event *event, uint64_t flow);
 /* iid 0 is left out. */
 void pf_add_text(struct pf_event *event, enum pf_key key, uint64_t iid);
 

@@ -173,6 +173,11 @@ class Trace:
                 flows[flow][1].append(item)
         return flows
 
+    def submissions(self):
+        """Those that lead from a call to an operation of the same correlation id."""
+        return {flow: (begin, end) for flow, (begin, end) in self.flows().items() if begin[0].category == "api" and end[0].category != "api" and
+                begin[0].args.get("correlation") == end[0].args.get("correlation")}
+
     def of(self, *categories):
         return [s for s in self.slices if s.category in categories]
 

@@ -4,8 +4,12 @@ import csv
 import io
 import json
 import os
+import subprocess
+import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "serve"))
 import cli
+import dependencies_test
 import live
 import scenes
 
@@ -55,13 +59,102 @@ class Perfetto(cli.Case):
 
     def test_flows_lead_from_the_call_to_its_operation(self):
         trace, processes = self.demo()
-        flows = trace.flows()
+        flows = trace.submissions()
         self.assertEqual(len(flows), sum(len(p.truth) for p in processes))
+        self.assertEqual({(len(begin), len(end)) for begin, end in trace.flows().values()}, {(1, 1)})
         for begin, end in flows.values():
-            self.assertEqual((len(begin), len(end)), (1, 1))
-            self.assertEqual((begin[0].category, begin[0].args["correlation"]), ("api", end[0].args["correlation"]))
             self.assertIn(end[0].category, OPERATIONS)
             self.assertEqual(trace.process(begin[0].track).pid, trace.process(end[0].track).pid)
+
+    def waits(self, trace):
+        """{what waited: what decided}, by name and start; a call by its entry."""
+        submissions, found = trace.submissions(), {}
+        for flow, (begin, end) in trace.flows().items():
+            self.assertEqual((len(begin), len(end)), (1, 1))
+            if flow in submissions or "message" in (begin[0].category, end[0].category):
+                continue
+            waiter, awaited = ((s.name, s.start) for s in (end[0], begin[0]))
+            self.assertNotIn(waiter, found)
+            found[waiter] = awaited
+        return found
+
+    def test_flows_of_waits(self):
+        """Who waited for what, in a measurement whose answers are plain."""
+        p = live.Process("alpha-7-0", 7)
+        thread, device, t, code = p.thread(7), p.device("GPU"), p.start_ns, scenes.stack(p)
+        first, second = p.queue(device), p.queue(device)
+
+        def launch(queue, name, enter, start, end):
+            p.enqueue(thread, queue, "clEnqueueNDRangeKernel", code, "kernel", t + enter, t + enter + 100, t + start, t + end, name=name)
+
+        launch(first, "a", 10000, 11000, 20000)
+        launch(first, "b", 10200, 20500, 30000)   # order of the queue
+        launch(second, "c", 10400, 31000, 35000)  # a wait list: a and b, which ended later
+        p.wait(thread, t + 10400, waiter=3, awaited=1)
+        p.wait(thread, t + 10400, waiter=3, awaited=2)
+        p.call(thread, "clFinish", code, t + 11000, t + 30500)  # of the first queue: c is none of its
+        p.wait(thread, t + 11000, queue=first)
+        p.call(thread, "clWaitForEvents", code, t + 31000, t + 31500)  # b had ended: nothing was waited for
+        p.wait(thread, t + 31000, awaited=2)
+        p.call(thread, "clFinish", code, t + 32000, t + 36000)
+        p.wait(thread, t + 32000, queue=second)
+        launch(first, "d", 40000, 41000, 42000)   # its queue had run dry
+        p.enqueue(thread, first, "clEnqueueReadBuffer", code, "read", t + 40500, t + 45000, t + 42100, t + 44000, size=4)
+        p.wait(thread, t + 40500, awaited=5)      # it blocks
+        p.write(self.path("w.sonde"))
+        found = self.waits(self.trace(self.path("w.sonde")))
+        self.assertEqual({(waiter, at - t): (awaited, start - t) for (waiter, at), (awaited, start) in found.items()}, {
+            ("b", 20500): ("a", 11000), ("c", 31000): ("b", 20500), ("clFinish", 11000): ("b", 20500), ("clFinish", 32000): ("c", 31000),
+            ("read", 42100): ("d", 41000), ("clEnqueueReadBuffer", 40500): ("read", 42100)})
+
+    def test_flows_of_waits_of_a_recorded_program(self):
+        """Each call that waited has one arrow, from what ended last of all that the JSON export says it waited for; so has each operation
+        that something held up but its own submission."""
+        program = dependencies_test.PROGRAM
+        if cli.SANITIZED or not os.path.exists(program) or subprocess.run([program], stdout=subprocess.DEVNULL, timeout=600, check=False).returncode:
+            self.skipTest("no program here that waits, or no OpenCL device that runs it (pocl-opencl-icd)")
+        path = self.path("waits.sonde")
+        self.ok("record", "-q", "-o", path, "--", program)
+        document = json.loads(self.ok("export", path, "--to", "json", "-o", "-").out)
+        export, trace, found = dependencies_test.Exported(document), self.trace(path), {}
+        if document["processes"][0]["clock_bound_ns"]:
+            self.skipTest("the clocks of the host and of the device differ: times are moved")
+        calls = {(c["name"], c["enter_ns"]): ("call", c["lane"], c["enter_ns"]) for c in export.calls.values()}
+        self.assertEqual(len(calls), len(export.calls))
+        submissions = trace.submissions()
+        for flow, (begin, end) in trace.flows().items():
+            if flow not in submissions:
+                names = [("operation", s.args["correlation"]) if s.category in OPERATIONS else calls[s.name, s.start] for s in (end[0], begin[0])]
+                self.assertNotIn(names[0], found)
+                found[names[0]] = names[1]
+        seen = collections.Counter()
+        for waiter in (*export.calls, *export.ops):
+            is_call = waiter[0] == "call"
+            if is_call and waiter not in export.rows_of:
+                self.assertEqual(found[waiter][0] if waiter in found else "operation", "operation") # inferred from its name
+                continue
+            wanted = self.ended_last(export, waiter)
+            self.assertIn(found.get(waiter), wanted or [None], waiter)
+            seen[waiter[0], bool(wanted)] += 1
+        self.assertEqual(sorted(seen), [(kind, waited) for kind in ("call", "operation") for waited in (False, True)])
+
+    def ended_last(self, export, waiter):
+        """Of what the waiter is known to have waited for: what ended last, of several at one time all; [] if that held nothing up."""
+        ended = {}
+        for (other, awaited), reasons in export.edges.items():
+            if other == waiter and reasons != {"submission"}:
+                ended[awaited] = export.ops[awaited]["end_ns"] if awaited[0] == "operation" else export.calls[awaited]["leave_ns"]
+        if waiter[0] == "call":
+            begun = export.calls[waiter]["enter_ns"] + 1
+            ended = {name: min(at, export.calls[waiter]["leave_ns"]) for name, at in ended.items()}
+        else:
+            op = export.ops[waiter]
+            call = next(c for c in export.calls.values() if (c["enter_ns"], c["correlation"]) == (op["enter_ns"], op["correlation"]))
+            waits = ("call", call["lane"], call["enter_ns"]) in export.rows_of
+            begun = call["leave_ns"] if call["leave_ns"] <= op["start_ns"] else call["enter_ns"] if waits else op["start_ns"]
+            ended = {name: min(at, op["start_ns"]) for name, at in ended.items()}
+        last = max(ended.values(), default=0)
+        return [name for name, at in ended.items() if at == last] if last >= begun else []
 
     def test_tracks(self):
         trace, _ = self.demo()

@@ -95,11 +95,19 @@ class Real(cli.Case):
         self.assertEqual(as_set, collections.Counter(
             (r["name"], int(r["start_ns"]), int(r["end_ns"]), int(r["bytes"]), r["called_from"]) for r in rows))
         self.assertEqual(len(trace.of("api")), len(document["calls"]))
-        flows = trace.flows()
-        self.assertEqual(len(flows), len(rows))
+        flows, submissions = trace.flows(), trace.submissions()
+        self.assertEqual(len(submissions), len(rows))
         for begin, end in flows.values():
             self.assertEqual((len(begin), len(end)), (1, 1))
+        for begin, end in submissions.values():
             self.assertLessEqual(begin[0].start, end[0].start + 10**6)
+        # What decided when another one began, or when a call returned: at most one each.
+        waits = [(begin[0], end[0]) for flow, (begin, end) in flows.items() if flow not in submissions]
+        self.assertEqual({begin.category for begin, _ in waits} - set(OPERATIONS), set())
+        self.assertEqual(max(collections.Counter((end.track, end.start, end.end) for _, end in waits).values()), 1)
+        for begin, end in waits:
+            self.assertLess(begin.start, end.end if end.category == "api" else end.start)
+        self.assertTrue([end for _, end in waits if end.name in ("clFinish", "clEnqueueReadBuffer")])
         queues = {r["queue"] for r in rows}
         self.assertEqual(queues, {trace.name(s.track) for s in trace.of(*OPERATIONS)})
 

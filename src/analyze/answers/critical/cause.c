@@ -8,6 +8,26 @@ uint64_t sonde__cp_enqueued(const struct sonde__cp_graph *g, uint32_t op)
     return g->ops[op].call ? g->calls[g->ops[op].call - 1].enter : 0;
 }
 
+/* Its start may have been moved forwards, to agree with its call and with the one before it. */
+link sonde__cp_op_of_row(const struct sonde__cp_graph *g, uint32_t lane, const struct sonde_row_op *row)
+{
+    const struct sonde__cp_lane *q = &g->lanes[lane];
+    uint32_t low = q->first, high = q->first + q->count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (g->ops[middle].start < row->start_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < q->first + q->count && g->ops[low].start <= row->start_ns + 2 * g->bound; low++) {
+        const struct sonde__cp_row *known = &g->op_rows[low];
+        if (known->start == row->start_ns && known->end == row->end_ns && known->correlation == row->correlation)
+            return low + 1;
+    }
+    return 0;
+}
+
 link sonde__cp_called_back(const struct sonde__cp_graph *g, uint32_t thread, uint64_t from, uint64_t at)
 {
     link best = 0;

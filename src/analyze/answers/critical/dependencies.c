@@ -486,27 +486,11 @@ static int load(struct sonde_dependencies *d, uint32_t process, struct sonde_dep
     return rc;
 }
 
-/* The operation that a row became: its start may have been moved forwards, to agree with its call and with the one before it. */
 static link find_op(const struct sonde__cp_graph *g, uint32_t lane, const struct sonde_row_op *row)
 {
-    const struct sonde__cp_lane *q = NULL;
     for (uint32_t i = 0; i < g->lane_count; i++)
-        q = g->lanes[i].lane == lane ? &g->lanes[i] : q;
-    if (!q)
-        return 0;
-    uint32_t low = q->first, high = q->first + q->count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (g->ops[middle].start < row->start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < q->first + q->count && g->ops[low].start <= row->start_ns + 2 * g->bound; low++) {
-        const struct sonde__cp_row *known = &g->op_rows[low];
-        if (known->start == row->start_ns && known->end == row->end_ns && known->correlation == row->correlation)
-            return low + 1;
-    }
+        if (g->lanes[i].lane == lane)
+            return sonde__cp_op_of_row(g, i, row);
     return 0;
 }
 

@@ -185,6 +185,8 @@ bool sonde__cp_covers(const struct sonde__cp_graph *g, const struct sonde__cp_wa
 bool sonde__cp_began_earlier(const struct sonde__cp_graph *g, uint32_t op, uint32_t other);
 /* When an operation had been submitted by its call, of which it has one: not after its start. */
 uint64_t sonde__cp_submitted(const struct sonde__cp_graph *g, uint32_t op);
+/* The operation that a row of a queue (by index) became, in a graph for rows; 0: none. */
+link sonde__cp_op_of_row(const struct sonde__cp_graph *g, uint32_t lane, const struct sonde_row_op *row);
 /* When an operation was enqueued; 0 unknown. */
 uint64_t sonde__cp_enqueued(const struct sonde__cp_graph *g, uint32_t op);
 /* The operation whose end is taken to have made a thread of the runtime call the program back: the last to end in (from, at]. */
