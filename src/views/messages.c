@@ -1,4 +1,4 @@
-/* messages.c - the view `messages`: what the ranks of a job sent each other, and who waited for whom. docs/mpi.md. */
+/* messages.c - the view `messages`: what the ranks of a job sent each other, and who waited for whom. docs/mpi.md, docs/nccl.md. */
 #include "analyze/job/messages.h"
 
 #include "analyze/answers/summary/caveats.h"
@@ -24,7 +24,9 @@ static const struct sonde_view_column rank_columns[] = {
 #define X(id, name, text) {name "_ns", text, SONDE_CELL_TIME, 0, 2 + SONDE_MESSAGE_WAIT_##id, meaning_##id},
     SONDE_MESSAGE_WAIT_MAP(X)
 #undef X
-        {"sent", "sent", SONDE_CELL_COUNT, 0, 0, "messages to one other rank"},
+        {"nccl_ns", "in NCCL", SONDE_CELL_TIME, 0, 0, "time in which kernels of NCCL's collectives ran"},
+    {"nccl_wait_ns", "waiting there", SONDE_CELL_TIME, 0, 0, "of nccl_ns, until the kernels of other ranks had begun; it may be at the same time as wait_ns"},
+    {"sent", "sent", SONDE_CELL_COUNT, 0, 0, "messages to one other rank"},
     {"sent_bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes of these"},
     {"received", "received", SONDE_CELL_COUNT, 0, 0, "messages from one other rank"},
     {"received_bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes of these"},
@@ -32,14 +34,18 @@ static const struct sonde_view_column rank_columns[] = {
 static const struct sonde_view_columns rank_list = SONDE_VIEW_COLUMNS("ranks", rank_columns);
 
 static const struct sonde_view_column place_columns[] = {
-    {NULL, "Waiting in", SONDE_CELL_TEXT, SONDE_STYLE_STACK | SONDE_STYLE_MAIN, 0, "call, and the nearest frames of the user's code"},
-    {"call", NULL, SONDE_CELL_TEXT, 0, 0, "function of MPI"},
-    {"kind", "why", SONDE_CELL_TEXT, 0, 0, "late sender: what is received had not been sent; late receiver: what is sent was not received yet; barrier, "
+    {NULL, "Waiting in", SONDE_CELL_TEXT, SONDE_STYLE_STACK | SONDE_STYLE_MAIN, 0, "call, or collective of NCCL, and the nearest frames of the user's code"},
+    {"call", NULL, SONDE_CELL_TEXT, 0, 0, "function of MPI, or of NCCL, with its type"},
+    {"comm", NULL, SONDE_CELL_TEXT, 0, 0, "of a collective of NCCL: its communicator, and how many ranks that has; null: a call of MPI"},
+    {"kind", "why", SONDE_CELL_TEXT, 0, 0, "late sender: what is received had not been sent (NCCL: the kernel that sends had not begun); late receiver: what is sent was not received yet; barrier, "
                                            "all-to-all: the last rank had not come; late root: the root had not; early root: it had, the last rank not"},
     {"count", "count", SONDE_CELL_COUNT, 0, 1, "calls that waited, of all ranks"},
     {"wait_ns", "waited", SONDE_CELL_TIME, 0, 0, "their waiting, added up over all ranks"},
     {"rank", "most by", SONDE_CELL_ID, 0, 0, "rank that waited most there"},
     {"rank_ns", "it waited", SONDE_CELL_TIME, 0, 0, "how long that was"},
+    {"rank_ratio", NULL, SONDE_CELL_SHARE, 0, 0, "so much of the time of its steps that rank waited there; where there are none (`step`), of the time in which it was recorded"},
+    {NULL, "of steps", SONDE_CELL_SHARE, 0, 0, "so much of the time in its steps that rank waited there"},
+    {NULL, "of run", SONDE_CELL_SHARE, 0, 0, "so much of the time in which it was recorded that rank waited there"},
     {"for_rank", "most for", SONDE_CELL_ID, 0, 0, "rank for which they waited most"},
     {"for_ns", "so long", SONDE_CELL_TIME, 0, 3, "how long that was"},
     {NULL, "which meanwhile", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "what that rank did most of this time; where it waited itself, what the rank did that is at the end of that chain"},
@@ -67,12 +73,17 @@ static const struct sonde_view_column pair_columns[] = {
 static const struct sonde_view_columns pair_list = SONDE_VIEW_COLUMNS("pairs", pair_columns);
 
 static const struct sonde_view_column collective_columns[] = {
-    {"function", "Together", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "function of MPI"},
-    {"comm", "communicator", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 1, "how many ranks it has, what tells its members, and which one of these they are"},
+    {"function", "Together", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "function of MPI, or of NCCL, with its type"},
+    {"library", NULL, SONDE_CELL_TEXT, 0, 0, "MPI or NCCL"},
+    {"comm", "communicator", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 1, "how many ranks it has, what tells its members, and which one of these they are; of NCCL its name, its identity and how many ranks"},
     {"count", "calls", SONDE_CELL_COUNT, 0, 0, "calls of all ranks"},
-    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that each gave, or got where only the root gives, added up"},
-    {"calls_ns", "time", SONDE_CELL_TIME, 0, 0, "time in these calls, of all ranks"},
+    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that each gave, or got where only the root gives, added up; of NCCL what each was asked for"},
+    {"calls_ns", "time", SONDE_CELL_TIME, 0, 0, "time in these calls, of all ranks; of NCCL in their kernels: of what is one kernel once"},
     {"wait_ns", "waiting", SONDE_CELL_TIME, 0, 0, "of it, until the others had come; of what is only begun by these, in the calls that end it"},
+    {"rank", "most by", SONDE_CELL_ID, 0, 0, "rank that waited most in these"},
+    {"rank_ns", "it waited", SONDE_CELL_TIME, 0, 2, "how long that was"},
+    {"for_rank", "most for", SONDE_CELL_ID, 0, 0, "rank for which they waited most"},
+    {"for_ns", "so long", SONDE_CELL_TIME, 0, 3, "how long that was"},
 };
 static const struct sonde_view_columns collective_list = SONDE_VIEW_COLUMNS("collectives", collective_columns);
 
@@ -84,6 +95,7 @@ static const struct sonde_view_column columns[] = {
     {"alone", NULL, SONDE_CELL_COUNT, 0, 0, "messages of which only one end is known"},
     {"mixed", NULL, SONDE_CELL_COUNT, 0, 0, "calls of all ranks of a communicator that do not belong together"},
     {"lost", NULL, SONDE_CELL_COUNT, 0, 0, "messages that found no room in the measurement"},
+    {"step", NULL, SONDE_CELL_TEXT, 0, 0, "range of the program that its steps are: the most frequent one that is in no other; null: there is none, or no rank waited"},
     {"ranks", NULL, SONDE_CELL_LIST, 0, 0, "each rank", .of = &rank_list},
     {"waits", NULL, SONDE_CELL_LIST, 0, 0, "where ranks waited for others", .of = &place_list},
     {"pairs", NULL, SONDE_CELL_LIST, 0, 0, "who sent to whom", .of = &pair_list},
@@ -115,17 +127,22 @@ static void rank_row(struct sonde_view_table *t, const struct sonde_message_rank
     sonde_cell_int(t, true, waiting(r));
     for (int i = 0; i < SONDE_MESSAGE_WAITS; i++)
         sonde_cell_int(t, true, r->wait_ns[i]);
+    sonde_cell_int(t, true, r->nccl_ns);
+    sonde_cell_int(t, true, r->nccl_wait_ns);
     sonde_cell_int(t, true, r->sent);
     sonde_cell_int(t, true, r->sent_bytes);
     sonde_cell_int(t, true, r->received);
     sonde_cell_int(t, true, r->received_bytes);
 }
 
-static void name_place(const struct sonde_query *q, struct sonde_text *out, uint32_t node)
+static void name_place(const struct sonde_query *q, struct sonde_text *out, const struct sonde_message_place *p)
 {
-    sonde_name_frame(q, out, &q->profile->nodes.items[node]);
+    if (*p->comm)
+        sonde_text_add(out, q->profile->nodes.items[p->node].name);
+    else
+        sonde_name_frame(q, out, &q->profile->nodes.items[p->node]);
     sonde_text_add(out, " ← ");
-    sonde_name_callers(q, out, node, 2);
+    sonde_name_callers(q, out, p->node, 2);
 }
 
 static void name_doing(const struct sonde_query *q, struct sonde_text *out, const struct sonde_message_doing *d)
@@ -169,14 +186,17 @@ static void doing_cells(struct sonde_view_table *t, const struct sonde_query *q,
 static void place_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_message_place *p)
 {
     struct sonde_text title = {0}, cause = {0};
-    name_place(q, &title, p->node);
+    name_place(q, &title, p);
     sonde_cell_take(t, &title);
     sonde_cell_text(t, q->profile->nodes.items[p->node].name);
+    sonde_cell_text(t, *p->comm ? p->comm : NULL);
     sonde_cell_text(t, wait_texts[p->kind]);
     sonde_cell_int(t, true, p->count);
     sonde_cell_int(t, true, p->ns);
     sonde_cell_int(t, true, p->most_rank);
     sonde_cell_int(t, true, p->most_ns);
+    for (int form = 0; form < 3; form++)
+        sonde_cell_share(t, (double)p->share_ns, (double)p->share_of_ns);
     sonde_cell_int(t, true, p->for_rank);
     sonde_cell_int(t, true, p->for_ns);
     name_cause(q, &cause, p);
@@ -201,29 +221,33 @@ static void pair_row(struct sonde_view_table *t, const struct sonde_message_pair
 static void collective_row(struct sonde_view_table *t, const struct sonde_message_collective *c)
 {
     sonde_cell_text(t, c->function);
+    sonde_cell_text(t, c->nccl ? "NCCL" : "MPI");
     sonde_cell_text(t, c->comm);
     sonde_cell_int(t, true, c->count);
     sonde_cell_int(t, true, c->bytes);
     sonde_cell_int(t, true, c->ns);
     sonde_cell_int(t, true, c->wait_ns);
+    const uint64_t most[] = {c->most_rank, c->most_ns, c->for_rank, c->for_ns};
+    for (size_t i = 0; i < sizeof most / sizeof *most; i++)
+        sonde_cell_int(t, c->most_ns > 0, most[i]);
 }
 
 /* ---- sentences ------------------------------------------------------------------------------------------ */
 
-/* "the ranks waited 1.2 s for each other (31 % of their time), 0.9 s of it in MPI_Recv ← step() ring.c:13, mostly for rank 0, which ran work() ring.c". */
+/* "the ranks waited 1.2 s for each other (31 % of their time), 0.9 s of it in MPI_Recv ← step() ring.c:13, mostly for rank 0, which ran work() ring.c; rank 3 longest: 40 % of its steps (train)". */
 static void say_most(const struct sonde_query *q, const struct sonde_messages *all, struct sonde_view_data *out)
 {
     uint64_t waited = 0, wall = 0;
-    char total[SONDE_NUMBER_MAX], percent[SONDE_NUMBER_MAX], there[SONDE_NUMBER_MAX];
+    char total[SONDE_NUMBER_MAX], percent[SONDE_NUMBER_MAX], there[SONDE_NUMBER_MAX], share[SONDE_NUMBER_MAX];
     struct sonde_text place = {0}, cause = {0};
     for (size_t i = 0; i < all->ranks.count; i++) {
-        waited += waiting(&all->ranks.items[i]);
+        waited += waiting(&all->ranks.items[i]) + all->ranks.items[i].nccl_wait_ns;
         wall += all->ranks.items[i].wall_ns;
     }
     if (!all->places.count)
         return;
     const struct sonde_message_place *most = &all->places.items[0];
-    name_place(q, &place, most->node);
+    name_place(q, &place, most);
     if (most->doing.cause == SONDE_MESSAGE_CAUSE_MESSAGES) {
         sonde_text_add(&cause, ", which waited itself in ");
         name_doing(q, &cause, &most->doing);
@@ -233,6 +257,10 @@ static void say_most(const struct sonde_query *q, const struct sonde_messages *a
         sonde_text_add(&cause, most->root.cause == SONDE_MESSAGE_CAUSE_CODE ? ", which ran " : ", whose device ran ");
         name_doing(q, &cause, &most->root);
     }
+    sonde_text_format(&cause, "; rank %u longest: %s of its %s", most->most_rank, sonde_number_percent(share, (double)most->share_ns, (double)most->share_of_ns),
+                      all->step ? "steps" : "run");
+    if (all->step)
+        sonde_text_format(&cause, " (%s)", sonde_intern_get(&all->step_names, all->step));
     sonde_view_say(out, false, "the ranks waited %s for each other (%s of their time), %s of it in %s, mostly for rank %u%s",
                    sonde_number_time(total, (double)waited), sonde_number_percent(percent, (double)waited, (double)wall),
                    sonde_number_time(there, (double)most->ns), sonde_text_get(&place), most->for_rank, sonde_text_get(&cause));
@@ -273,6 +301,23 @@ static void say_faults(const struct sonde_messages *all, struct sonde_view_data 
         list->left_out = all->list.count - (all->list.count < shown_ ? all->list.count : shown_);         \
     } while (0)
 
+/* What nobody used has no columns on the terminal. */
+static void hide_library(struct sonde_view_table *ranks, const struct sonde_messages *all)
+{
+    static const char *const mpi[] = {"in MPI", "of run", "waiting", "sent", "received", "bytes"}, *const nccl[] = {"in NCCL", "waiting there"};
+    uint64_t calls_ns = 0;
+    for (size_t i = 0; i < all->ranks.count; i++)
+        calls_ns += all->ranks.items[i].calls_ns;
+    for (size_t i = 0; i < sizeof nccl / sizeof *nccl && !all->nccl; i++)
+        sonde_view_hide(ranks, nccl[i]);
+    if (calls_ns || all->messages)
+        return;
+    for (size_t i = 0; i < sizeof mpi / sizeof *mpi; i++)
+        sonde_view_hide(ranks, mpi[i]);
+    for (int i = 0; i < SONDE_MESSAGE_WAITS; i++)
+        sonde_view_hide(ranks, wait_texts[i]);
+}
+
 static void fill(const struct sonde_query *q, const struct sonde_messages *all, struct sonde_view_data *out)
 {
     struct sonde_view_table *t = out->root = sonde_view_table(out, &messages_list);
@@ -283,15 +328,18 @@ static void fill(const struct sonde_query *q, const struct sonde_messages *all, 
     sonde_cell_int(t, true, all->alone);
     sonde_cell_int(t, true, all->mixed);
     sonde_cell_int(t, true, all->lost);
+    sonde_cell_text(t, all->step ? sonde_intern_get(&all->step_names, all->step) : NULL);
     struct sonde_view_table *ranks = sonde_cell_list(t), *places = sonde_cell_list(t), *pairs = sonde_cell_list(t), *collectives = sonde_cell_list(t);
     ROWS(ranks, rank_row, );
     ROWS(places, place_row, q, );
     ROWS(pairs, pair_row, );
     ROWS(collectives, collective_row, );
     if (!all->ranks.count) {
-        sonde_view_say(out, false, "no rank sent or received anything through MPI: docs/mpi.md says which programs can be followed");
+        sonde_view_say(out, false, "no rank sent or received anything through MPI, or had a collective of NCCL: docs/mpi.md and docs/nccl.md say which programs can be followed");
         return;
     }
+    sonde_view_hide(places, all->step ? "of run" : "of steps");
+    hide_library(ranks, all);
     say_most(q, all, out);
     say_faults(all, out);
     sonde_view_show(out, ranks, true);
@@ -315,8 +363,8 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 
 const struct sonde_view sonde_view_messages = {
     .name = "messages",
-    .summary = "messages between the ranks of a job (MPI): who sent what to whom, who waited for whom, and where",
-    .description = "What the ranks of a job sent each other through MPI, what they did together, how long each waited for others, in which call, why and for whom.",
+    .summary = "messages between the ranks of a job (MPI, NCCL): who sent what to whom, who waited for whom, and where",
+    .description = "What the ranks of a job sent each other through MPI, what they did together, through NCCL, too, how long each waited for others, in which call, why and for whom.",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&messages_list, NULL},
     .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,

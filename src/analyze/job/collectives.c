@@ -8,6 +8,7 @@
 #include "analyze/model/recorded.h"
 #include "analyze/trace/trace.h"
 #include "base/map.h"
+#include "base/text.h"
 
 enum kind {
     ALL,       /* all need all */
@@ -24,12 +25,16 @@ struct one {
     uint32_t from, to;                              /* ranks of a pair; else both UINT32_MAX */
     uint32_t root;
     bool whole;                                     /* nothing of its process's trace is missing */
+    size_t told;                                    /* of the waits: its place there */
 };
 
 struct gathering {
     const struct sonde_measurement *m;
     struct sonde_needs *needs;     /* asked for; NULL: bounds are, of */
     struct sonde__clocks *clocks;
+    struct sonde__matching *matching;  /* with needs: waits are asked for, of */
+    sonde__matched_list *waits;
+    struct sonde_map apart;            /* communicators with ranks on hosts whose clocks are not known */
     struct sonde_intern words;
     SONDE_VECTOR(struct one) all;
     struct one like;   /* of the lane that is read: what all of its operations have in common */
@@ -56,6 +61,38 @@ static bool set_kind(struct gathering *g, struct one *one, const char *name, uin
     return true;
 }
 
+/* What is told of it whether it can be matched or not. Ranks of processes that no launcher gave a number have the communicator's. */
+static int tell(struct gathering *g, const struct sonde_process *p, const struct one *one, const struct sonde_row_op *op)
+{
+    struct sonde__matching *k = g->matching;
+    struct sonde_text comm = {0};
+    sonde_text_format(&comm, "%s, %u rank%s", sonde_intern_get(&g->words, one->comm), one->size, one->size == 1 ? "" : "s");
+    const struct sonde__matched told = {
+        .enter_ns = op->start_ns,
+        .leave_ns = op->end_ns,
+        .posted_ns = op->start_ns,
+        .bytes = op->bytes,
+        .process = one->process,
+        .lane = one->lane,
+        .node = sonde_profile_locate(k->profile, one->process, op->node),
+        .rank = p->header.rank ? p->header.rank - 1 : one->rank,
+        .peer = UINT32_MAX,
+        .comm = sonde_intern_text(k->comms, sonde_text_get(&comm)),
+        .host = one->host,
+        .for_rank = UINT32_MAX,
+        .nccl = true,
+    };
+    sonde_text_fini(&comm);
+    return sonde_vector_push(g->waits, told);
+}
+
+/* Of a communicator of which some rank's clock is not known, nothing is told. */
+static int leave_apart(struct gathering *g, const struct one *one)
+{
+    g->matching->apart++;
+    return sonde_map_put(&g->apart, one->comm, 1) ? SONDE_ENOMEM : 0;
+}
+
 static int take(void *user, uint32_t lane, const void *stored)
 {
     struct gathering *g = user;
@@ -63,9 +100,17 @@ static int take(void *user, uint32_t lane, const void *stored)
     const struct sonde_process *p = &g->m->processes[g->like.process];
     const struct sonde_row_frame *frame = sonde_process_frame(p, op->node);
     struct one one = g->like;
+    int rc = 0;
     (void)lane;
-    if (op->kind != SONDE_OP_COLLECTIVE || !sonde_op_has_times(op->flags, op->start_ns, op->end_ns) ||
-        !set_kind(g, &one, frame ? sonde_process_string(p, frame->name) : "", op->work && op->work < p->work_count ? p->works[op->work].peer : 0))
+    if (op->kind != SONDE_OP_COLLECTIVE || !sonde_op_has_times(op->flags, op->start_ns, op->end_ns))
+        return 0;
+    if (g->waits) {
+        one.told = g->waits->count;
+        rc = tell(g, p, &one, op);
+        if (rc || !sonde_needs_reach(g->needs, one.process))
+            return rc ? rc : leave_apart(g, &one);
+    }
+    if (!set_kind(g, &one, frame ? sonde_process_string(p, frame->name) : "", op->work && op->work < p->work_count ? p->works[op->work].peer : 0))
         return 0;
     one.enter_ns = op->enter_ns;
     one.start_ns = g->needs ? sonde_needs_time(g->needs, one.process, op->start_ns) : op->start_ns;
@@ -87,7 +132,7 @@ static int read_lane(struct gathering *g, uint32_t process, uint32_t lane)
 {
     const struct sonde_process *p = &g->m->processes[process];
     struct sonde_nccl_rank rank;
-    if (!sonde_nccl_rank(p, lane, &rank) || (g->needs && !sonde_needs_reach(g->needs, process)))
+    if (!sonde_nccl_rank(p, lane, &rank) || (g->needs && !g->waits && !sonde_needs_reach(g->needs, process)))
         return 0;
     g->bound_ns = p->header.clock_bound_ns > g->bound_ns ? p->header.clock_bound_ns : g->bound_ns;
     g->like = (struct one){
@@ -181,6 +226,37 @@ static int add_meeting(struct sonde_needs *out, const struct one *const *calls, 
     return rc;
 }
 
+/* Until the last began that it needs, if that was not its own rank's. */
+static void set_wait(struct gathering *g, const struct one *waiter, const struct one *last)
+{
+    static const enum sonde_message_wait reasons[] = {
+        [ALL] = SONDE_MESSAGE_WAIT_ALL_TO_ALL,
+        [FROM_ROOT] = SONDE_MESSAGE_WAIT_LATE_ROOT,
+        [TO_ROOT] = SONDE_MESSAGE_WAIT_EARLY_ROOT,
+        [PAIR] = SONDE_MESSAGE_WAIT_LATE_SENDER,
+    };
+    struct sonde__matched *told = &g->waits->items[waiter->told], *other = &g->waits->items[last->told];
+    const uint64_t until_ns = last->start_ns < waiter->end_ns ? last->start_ns : waiter->end_ns;
+    if (until_ns <= waiter->start_ns || other->rank == told->rank)
+        return;
+    told->wait = reasons[waiter->kind];
+    told->wait_ns = until_ns - waiter->start_ns;
+    told->for_rank = other->rank;
+    told->for_host = other->host;
+}
+
+static void add_waits(struct gathering *g, const struct one *const *calls, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct one *last = NULL;
+        for (size_t other = 0; other < count && has_need(calls[i]); other++)
+            if (other != i && is_needed(calls[other]) && (!last || calls[other]->start_ns > last->start_ns))
+                last = calls[other];
+        if (last)
+            set_wait(g, calls[i], last);
+    }
+}
+
 /* One begins before another ends that needs it; of those on one host that says nothing. Device times are right to within the bound of their process. */
 static int add_bound(const struct gathering *g, const struct one *needed, const struct one *by)
 {
@@ -219,6 +295,16 @@ static int add(struct gathering *g, const struct one *const *calls, size_t count
 {
     if (!g->needs)
         return add_bounds(g, calls, count);
+    if (g->waits) {
+        uint64_t apart;
+        if (sonde_map_get(&g->apart, calls[0]->comm, &apart))
+            return 0;
+        if (belong_together(g, calls, count))
+            add_waits(g, calls, count);
+        else
+            g->matching->mixed += count;
+        return 0;
+    }
     return belong_together(g, calls, count) ? add_meeting(g->needs, calls, count) : 0;
 }
 
@@ -260,6 +346,7 @@ static int match_all(struct gathering *g)
         rc = match_way(g, &all[i], n);
     }
     sonde_vector_fini(&g->all);
+    sonde_map_fini(&g->apart);
     sonde_intern_fini(&g->words);
     return rc;
 }
@@ -272,4 +359,15 @@ int sonde__collective_bounds(const struct sonde_measurement *m, struct sonde__cl
 int sonde__collective_needs(const struct sonde_measurement *m, struct sonde_needs *out)
 {
     return match_all(&(struct gathering){.m = m, .needs = out, .clocks = &out->clocks});
+}
+
+int sonde__collective_waits(struct sonde__matching *k, sonde__matched_list *out)
+{
+    struct sonde_needs needs = {.clocks = *k->clocks}; /* lent: all hosts are there */
+    int rc = 0;
+    for (uint32_t i = 0; i < k->m->process_count && !rc; i++)
+        rc = sonde_vector_push(&needs.hosts, sonde__clocks_host(&needs.clocks, k->m->processes[i].name));
+    rc = rc ? rc : match_all(&(struct gathering){.m = k->m, .needs = &needs, .clocks = &needs.clocks, .matching = k, .waits = out});
+    sonde_vector_fini(&needs.hosts);
+    return rc;
 }

@@ -7,11 +7,14 @@
 #ifndef SONDE_ANALYZE_JOB_COLLECTIVES_H
 #define SONDE_ANALYZE_JOB_COLLECTIVES_H
 
+#include "matching.h"
 #include "needs.h"
 
 /* What that says of the clocks of hosts (to be aligned then). Of a communicator, or two ranks that send each other, only where all kernels of all
  * of them are there: else the k-th of one may be another of the next. 0, SONDE_ENOMEM, or an error of reading. */
 int sonde__collective_bounds(const struct sonde_measurement *m, struct sonde__clocks *clocks);
+/* All of them, those that could be matched with their waits (messages.h). `k` was matched; `out` zeroed. The same errors. */
+int sonde__collective_waits(struct sonde__matching *k, sonde__matched_list *out);
 /* Was recording never off, and is no message missing, so that the n-th of one kind is the n-th that the process did? Of operations the ledger tells.
  * The same errors. */
 int sonde__trace_is_whole(const struct sonde_measurement *m, const struct sonde_process *p, bool *whole);

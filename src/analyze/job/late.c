@@ -1,14 +1,15 @@
 /* late.c - see late.h. A sample stands for the CPU time before it, as far as that lies in the span; an operation for its time on the device. */
 #include "late.h"
 
+#include "analyze/model/runtimes.h"
 #include "analyze/trace/trace.h"
 #include "base/kinds.h"
 
 struct finding {
     const struct sonde_process *p;
     const struct sonde_profile *profile;
-    const struct sonde__late_span *spans;
-    size_t count;
+    const struct sonde__late_span *spans, *idle;
+    size_t count, idle_count;
     uint32_t process;
     struct sonde_intern names;
     struct sonde_map functions;        /* by name and file: one node that stands for all of a function's */
@@ -97,6 +98,17 @@ static int take_sample(void *user, uint32_t lane, const void *row)
     return add(f, 0, function_of(f, node), sonde__late_within(f->spans, f->count, from_ns, s->time_ns));
 }
 
+/* Of the spans in [from, to) what was idle. */
+static uint64_t idle_within(const struct finding *f, uint64_t from_ns, uint64_t to_ns)
+{
+    uint64_t sum = 0;
+    for (size_t i = sonde__late_after(f->spans, f->count, from_ns); i < f->count && f->spans[i].from_ns < to_ns; i++) {
+        const struct sonde__late_span both = sonde__late_cut(f->spans[i], (struct sonde__late_span){from_ns, to_ns});
+        sum += sonde__late_within(f->idle, f->idle_count, both.from_ns, both.to_ns);
+    }
+    return sum;
+}
+
 static int take_operation(void *user, uint32_t lane, const void *row)
 {
     struct finding *f = user;
@@ -104,13 +116,17 @@ static int take_operation(void *user, uint32_t lane, const void *row)
     (void)lane;
     if (!sonde_op_kind_counts(op->kind) || !sonde_op_has_times(op->flags, op->start_ns, op->end_ns))
         return 0;
-    return add(f, 1, sonde_profile_locate(f->profile, f->process, op->node), sonde__late_within(f->spans, f->count, op->start_ns, op->end_ns));
+    const uint32_t node = sonde_profile_locate(f->profile, f->process, op->node);
+    uint64_t ns = sonde__late_within(f->spans, f->count, op->start_ns, op->end_ns);
+    if (f->idle_count && sonde_runtime_communicates(f->profile->nodes.items[node].name))
+        ns -= idle_within(f, op->start_ns, op->end_ns);
+    return add(f, 1, node, ns);
 }
 
 int sonde__late_find(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde__late_span *spans, size_t count,
-                     struct sonde_message_doing *doing)
+                     const struct sonde__late_span *idle, size_t idle_count, struct sonde_message_doing *doing)
 {
-    struct finding f = {.profile = profile, .spans = spans, .count = count};
+    struct finding f = {.profile = profile, .spans = spans, .count = count, .idle = idle, .idle_count = idle_count};
     const uint64_t from_ns = spans[0].from_ns, to_ns = spans[count - 1].to_ns;
     int rc = 0;
     for (f.process = 0; f.process < m->process_count && !rc; f.process++) {

@@ -17,8 +17,9 @@ static inline struct sonde__late_span sonde__late_cut(struct sonde__late_span a,
 }
 /* Nanoseconds of [from, to) that lie in merged spans. */
 uint64_t sonde__late_within(const struct sonde__late_span *spans, size_t count, uint64_t from_ns, uint64_t to_ns);
-/* The function or operation of doing->rank with the most time within merged spans. 0 or SONDE_ENOMEM. */
+/* The function or operation of doing->rank with the most time within merged spans. `idle`, merged, too: when kernels of NCCL's collectives of that rank
+ * only waited, which is nothing that its device did. 0 or SONDE_ENOMEM. */
 int sonde__late_find(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde__late_span *spans, size_t count,
-                     struct sonde_message_doing *doing);
+                     const struct sonde__late_span *idle, size_t idle_count, struct sonde_message_doing *doing);
 
 #endif

@@ -12,7 +12,7 @@
 #include "clocks.h"
 #include "messages.h"
 
-/* A row, with what of it is the same in all ranks. */
+/* A row, with what of it is the same in all ranks. Of NCCL's collectives (collectives.h): the kernel, from its start to its end. */
 struct sonde__matched {
     uint64_t enter_ns, leave_ns, posted_ns, bytes;
     uint32_t process, lane, node; /* node: of the profile's tree */
@@ -22,7 +22,9 @@ struct sonde__matched {
     uint32_t for_rank, for_host;  /* for whom it waited, and where that is: */
     uint64_t wait_ns;
     enum sonde_message_wait wait;
+    bool nccl;
 };
+typedef SONDE_VECTOR(struct sonde__matched) sonde__matched_list;
 
 struct sonde__matching {          /* ready when zeroed but for m, profile, comms, clocks and what is called */
     const struct sonde_measurement *m;
@@ -34,7 +36,7 @@ struct sonde__matching {          /* ready when zeroed but for m, profile, comms
     /* What several ranks did together; `root`: one of them, or NULL. */
     int (*together)(void *user, struct sonde__matched *const *calls, size_t count, const struct sonde__matched *root);
     void *user;                   /* either may be NULL */
-    SONDE_VECTOR(struct sonde__matched) all;
+    sonde__matched_list all;
     uint64_t messages, apart, alone, lost, mixed; /* as in struct sonde_messages */
     uint32_t hosts;               /* of ranks */
     bool aligns;                  /* only the clocks are wanted, now */

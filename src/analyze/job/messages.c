@@ -5,14 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/model/recorded.h"
+#include "analyze/model/steps.h"
+#include "collectives.h"
 #include "late.h"
 #include "matching.h"
 
+typedef SONDE_VECTOR(struct sonde__matched *) waiting_list;
+typedef SONDE_VECTOR(struct sonde__late_span) span_list;
+
 struct making {
     struct sonde__matching matching;
+    sonde__matched_list nccl;
     struct sonde_messages *out;
     struct sonde_intern functions;
     struct sonde_map collectives; /* function and communicator -> index + 1 */
+    waiting_list waiting;         /* once for each call, or kernel, that waited */
+    waiting_list together;        /* of what ranks did together */
+    sonde_steps steps;
 };
 
 #define CHAIN_MAX 16 /* ranks that wait for each other, one after the other, are followed so far */
@@ -50,16 +60,23 @@ static void add_message(struct sonde_message_rank *r, const struct sonde__matche
     }
 }
 
+/* Mostly the one that was asked for last. */
 static struct sonde_message_rank *rank_of(struct making *k, const struct sonde__matched *one)
 {
     struct sonde_messages *out = k->out;
-    struct sonde_message_rank *last = out->ranks.count ? &out->ranks.items[out->ranks.count - 1] : NULL;
-    if (last && last->rank == one->rank)
-        return last;
+    for (size_t i = out->ranks.count; i-- > 0;)
+        if (out->ranks.items[i].rank == one->rank)
+            return &out->ranks.items[i];
     const struct sonde_live_header *h = &k->matching.m->processes[one->process].header;
     if (sonde_vector_push(&out->ranks, (struct sonde_message_rank){.rank = one->rank, .wall_ns = h->stop_ns > h->start_ns ? h->stop_ns - h->start_ns : 0}))
         return NULL;
     return &out->ranks.items[out->ranks.count - 1];
+}
+
+/* What MPI does in one place is told of all its communicators together. */
+static uint32_t place_comm(const struct sonde__matched *one)
+{
+    return one->nccl ? one->comm : 0;
 }
 
 static int by_place(const void *left, const void *right)
@@ -67,6 +84,7 @@ static int by_place(const void *left, const void *right)
     const struct sonde__matched *a = *(struct sonde__matched *const *)left, *b = *(struct sonde__matched *const *)right;
     int order = by_number(a->wait, b->wait);
     order = order ? order : by_number(a->node, b->node);
+    order = order ? order : by_number(place_comm(a), place_comm(b));
     return order ? order : by_number(a->rank, b->rank);
 }
 
@@ -101,12 +119,14 @@ static int longest_place(const void *left, const void *right)
 /* Waits of a list. */
 struct chosen {
     enum sonde_message_wait kind;
-    uint32_t node, rank, for_rank; /* UINT32_MAX: any */
+    uint32_t node, comm, rank, for_rank; /* node (with comm), rank: UINT32_MAX: any */
+    bool nccl;
 };
 
 static bool is_chosen(const struct sonde__matched *one, const struct chosen *c)
 {
-    return (c->node == UINT32_MAX || (one->node == c->node && one->wait == c->kind)) && (c->rank == UINT32_MAX || one->rank == c->rank) && one->for_rank == c->for_rank;
+    const bool there = c->node == UINT32_MAX ? one->nccl == c->nccl : one->node == c->node && one->wait == c->kind && place_comm(one) == c->comm;
+    return there && (c->rank == UINT32_MAX || one->rank == c->rank) && one->for_rank == c->for_rank;
 }
 
 /* A span of the waiter's clock, by that of whom it waited for. */
@@ -137,13 +157,14 @@ static int spans_of(const struct sonde__clocks *clocks, struct sonde__matched **
     return rc;
 }
 
-/* Did it wait itself, most of that time? Then in which call, and for whom, longest. */
-static bool waited_itself(struct sonde__matched **waiting, size_t count, const struct sonde__late_span *spans, size_t span_count, struct sonde_message_doing *doing,
+/* Did it wait itself, in MPI or in NCCL, most of that time? Then in which call, and for whom, longest. */
+static bool waited_itself(const waiting_list *list, bool nccl, const struct sonde__late_span *spans, size_t span_count, struct sonde_message_doing *doing,
                           uint32_t *for_rank)
 {
+    struct sonde__matched *const *waiting = list->items;
     uint64_t sum = 0, most = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (waiting[i]->rank != doing->rank)
+    for (size_t i = 0; i < list->count; i++) {
+        if (waiting[i]->rank != doing->rank || waiting[i]->nccl != nccl)
             continue;
         const uint64_t ns = sonde__late_within(spans, span_count, waiting[i]->enter_ns, waiting[i]->enter_ns + waiting[i]->wait_ns);
         sum += ns;
@@ -160,54 +181,175 @@ static bool waited_itself(struct sonde__matched **waiting, size_t count, const s
     return true;
 }
 
-/* From the rank that was waited for, along those for which it waited itself, to one that did something. */
-static int find_cause(struct making *k, struct sonde__matched **waiting, size_t count, struct sonde_message_place *place)
+static int find_late(const struct making *k, const struct sonde__late_span *spans, size_t span_count, struct sonde_message_doing *doing)
 {
+    span_list idle = {0};
+    int rc = 0;
+    for (size_t i = 0; i < k->waiting.count && !rc; i++) {
+        const struct sonde__matched *one = k->waiting.items[i];
+        if (one->nccl && one->rank == doing->rank)
+            rc = sonde_vector_push(&idle, (struct sonde__late_span){one->enter_ns, one->enter_ns + one->wait_ns});
+    }
+    idle.count = idle.count ? sonde__late_merge(idle.items, idle.count) : 0;
+    rc = rc ? rc : sonde__late_find(k->matching.m, k->matching.profile, spans, span_count, idle.items, idle.count, doing);
+    sonde_vector_fini(&idle);
+    return rc;
+}
+
+/* What doing->rank did while others waited for it, in NCCL or in MPI; true: it waited itself, `next` says how. Its kernel was late for what its device did, which
+ * has its code run ahead, or since it was launched late; in MPI it was late for what its threads did, where they did anything. */
+static int what_it_did(const struct making *k, bool nccl, const struct sonde__late_span *spans, size_t span_count, struct sonde_message_doing *doing,
+                       struct chosen *next, bool *itself)
+{
+    const uint32_t rank = doing->rank;
+    *next = (struct chosen){.node = UINT32_MAX, .rank = rank, .nccl = nccl};
+    *itself = waited_itself(&k->waiting, nccl, spans, span_count, doing, &next->for_rank);
+    if (!*itself && nccl) {
+        next->nccl = false;
+        *itself = waited_itself(&k->waiting, false, spans, span_count, doing, &next->for_rank);
+    }
+    if (*itself)
+        return 0;
+    *doing = (struct sonde_message_doing){.rank = rank};
+    const int rc = find_late(k, spans, span_count, doing);
+    if (nccl || (doing->cause == SONDE_MESSAGE_CAUSE_CODE && 2 * doing->ns > sonde__late_within(spans, span_count, 0, UINT64_MAX)))
+        return rc;
+    struct sonde_message_doing waited = {.rank = rank};
+    next->nccl = true;
+    *itself = !rc && waited_itself(&k->waiting, true, spans, span_count, &waited, &next->for_rank);
+    *doing = *itself ? waited : *doing;
+    return rc;
+}
+
+/* From the rank that was waited for, along those for which it waited itself, to one that did something. */
+static int find_cause(struct making *k, uint32_t comm, struct sonde_message_place *place)
+{
+    struct sonde__matched **waiting = k->waiting.items;
+    const size_t count = k->waiting.count;
     struct sonde__late_span *spans = NULL;
     size_t span_count = 0;
-    struct chosen chosen = {.kind = place->kind, .node = place->node, .rank = UINT32_MAX, .for_rank = place->for_rank};
+    struct chosen chosen = {.kind = place->kind, .node = place->node, .comm = comm, .nccl = *place->comm != 0, .rank = UINT32_MAX, .for_rank = place->for_rank};
     int rc = spans_of(k->matching.clocks, waiting, count, &chosen, &spans, &span_count);
     for (int link = 0; link < CHAIN_MAX && !rc && span_count; link++) {
         struct sonde_message_doing doing = {.rank = chosen.for_rank};
-        uint32_t next = UINT32_MAX;
-        const bool itself = waited_itself(waiting, count, spans, span_count, &doing, &next);
-        if (!itself) {
-            doing = (struct sonde_message_doing){.rank = chosen.for_rank};
-            rc = sonde__late_find(k->matching.m, k->matching.profile, spans, span_count, &doing);
-        }
+        struct chosen next;
+        bool itself;
+        rc = what_it_did(k, chosen.nccl, spans, span_count, &doing, &next, &itself);
         if (!link)
             place->doing = doing;
         place->root = doing;
         if (!itself)
             break;
-        chosen = (struct chosen){.node = UINT32_MAX, .rank = doing.rank, .for_rank = next};
+        chosen = next;
         rc = rc ? rc : spans_of(k->matching.clocks, waiting, count, &chosen, &spans, &span_count);
     }
     free(spans);
     return rc;
 }
 
-static int sum_places(struct making *k, struct sonde__matched **waiting, size_t count)
+/* ---- shares ---------------------------------------------------------------------------------------------- */
+
+/* When a rank was in its steps; merged. */
+static int steps_of(const struct making *k, uint32_t rank, span_list *out)
 {
+    int rc = 0;
+    for (size_t i = 0; i < k->steps.count && k->out->step && !rc; i++) {
+        const struct sonde_step *step = &k->steps.items[i];
+        if (step->name == k->out->step && k->matching.m->processes[step->process].header.rank == rank + 1)
+            rc = sonde_vector_push(out, (struct sonde__late_span){step->begin_ns, step->end_ns});
+    }
+    out->count = out->count ? sonde__late_merge(out->items, out->count) : 0;
+    return rc;
+}
+
+/* Of several processes the longest. */
+static int recorded_of(const struct making *k, uint32_t process, uint64_t *ns)
+{
+    const struct sonde_measurement *m = k->matching.m;
+    int rc = 0;
+    for (uint32_t i = 0; i < m->process_count && !rc; i++) {
+        struct sonde_recorded recorded = {0};
+        if (i != process && (!m->processes[process].header.rank || m->processes[i].header.rank != m->processes[process].header.rank))
+            continue;
+        rc = sonde_recorded_compute(m, &m->processes[i], &recorded);
+        const uint64_t own_ns = sonde_recorded_ns(&recorded);
+        *ns = own_ns > *ns ? own_ns : *ns;
+        sonde_recorded_fini(&recorded);
+    }
+    return rc;
+}
+
+/* How much of its time the rank waited that did so most: of its steps, else of what was recorded. `list` is of the place, by rank. */
+static int find_share(const struct making *k, struct sonde__matched *const *list, size_t count, struct sonde_message_place *place)
+{
+    span_list waited = {0}, steps = {0};
+    uint32_t process = 0;
+    int rc = steps_of(k, place->most_rank, &steps);
+    for (size_t i = 0; i < count && !rc; i++)
+        if (list[i]->rank == place->most_rank) {
+            process = list[i]->process;
+            rc = sonde_vector_push(&waited, (struct sonde__late_span){list[i]->enter_ns, list[i]->enter_ns + list[i]->wait_ns});
+        }
+    waited.count = waited.count ? sonde__late_merge(waited.items, waited.count) : 0;
+    place->share_of_ns = sonde__late_within(steps.items, steps.count, 0, UINT64_MAX);
+    if (!steps.count)
+        rc = rc ? rc : recorded_of(k, process, &place->share_of_ns);
+    for (size_t i = 0; i < waited.count; i++)
+        place->share_ns += steps.count ? sonde__late_within(steps.items, steps.count, waited.items[i].from_ns, waited.items[i].to_ns)
+                                       : waited.items[i].to_ns - waited.items[i].from_ns;
+    sonde_vector_fini(&waited);
+    sonde_vector_fini(&steps);
+    return rc;
+}
+
+/* Of ranks with ranges each has to have them twice. */
+static int find_steps(struct making *k)
+{
+    SONDE_VECTOR(sonde_steps) runs = {0};
+    struct sonde_intern *names = &k->out->step_names;
+    int rc = sonde_steps_read(k->matching.m, names, &k->steps);
+    for (size_t i = 0; i < k->steps.count && !rc; i++) {
+        if (!i || k->steps.items[i].process != k->steps.items[i - 1].process)
+            rc = sonde_vector_push(&runs, (sonde_steps){.items = &k->steps.items[i]});
+        if (!rc)
+            runs.items[runs.count - 1].count++;
+    }
+    if (!rc && runs.count)
+        k->out->step = sonde_steps_choose(runs.items, (uint32_t)runs.count, names->count);
+    sonde_vector_fini(&runs);
+    return rc;
+}
+
+static int sum_places(struct making *k)
+{
+    struct sonde__matched **waiting = k->waiting.items;
+    const size_t count = k->waiting.count;
     int rc = 0;
     if (!count)
         return 0;
     qsort(waiting, count, sizeof *waiting, by_place);
     for (size_t i = 0, n; i < count && !rc; i += n) {
-        struct sonde_message_place place = {.node = waiting[i]->node, .kind = waiting[i]->wait};
-        for (n = 0; i + n < count && waiting[i + n]->wait == place.kind && waiting[i + n]->node == place.node; n++)
+        struct sonde_message_place place = {.node = waiting[i]->node, .kind = waiting[i]->wait, .comm = ""};
+        if (waiting[i]->nccl)
+            place.comm = sonde_intern_get(&k->out->comms, waiting[i]->comm);
+        for (n = 0; i + n < count && waiting[i + n]->wait == place.kind && waiting[i + n]->node == place.node && place_comm(waiting[i + n]) == place_comm(waiting[i]); n++)
             place.ns += waiting[i + n]->wait_ns;
         place.count = n;
         rc = largest(&waiting[i], n, false, &place.most_rank, &place.most_ns);
         rc = rc ? rc : largest(&waiting[i], n, true, &place.for_rank, &place.for_ns);
+        rc = rc ? rc : find_share(k, &waiting[i], n, &place);
         rc = rc ? rc : sonde_vector_push(&k->out->places, place);
     }
     if (k->out->places.count)
         qsort(k->out->places.items, k->out->places.count, sizeof *k->out->places.items, longest_place);
-    for (size_t i = 0; i < k->out->places.count && i < SONDE_MESSAGE_CAUSES && !rc; i++)
-        rc = find_cause(k, waiting, count, &k->out->places.items[i]);
+    for (size_t i = 0; i < k->out->places.count && i < SONDE_MESSAGE_CAUSES && !rc; i++) {
+        const char *comm = k->out->places.items[i].comm;
+        rc = find_cause(k, *comm ? sonde_intern_text(&k->out->comms, comm) : 0, &k->out->places.items[i]);
+    }
     return rc;
 }
+
+/* ---- what ranks did together ------------------------------------------------------------------------------- */
 
 static int longest_collective(const void *left, const void *right)
 {
@@ -217,30 +359,156 @@ static int longest_collective(const void *left, const void *right)
     return order ? order : strcmp(a->comm, b->comm);
 }
 
-static int sum_collective(struct making *k, const struct sonde__matched *one)
+static uint64_t collective_key(struct making *k, const struct sonde__matched *one)
+{
+    return ((uint64_t)sonde_intern_text(&k->functions, k->matching.profile->nodes.items[one->node].name) << 32 | one->comm) + 1;
+}
+
+/* `again`: of one kernel, whose time counts once. */
+static int sum_collective(struct making *k, struct sonde__matched *one, bool again)
 {
     struct sonde_messages *out = k->out;
     const char *function = k->matching.profile->nodes.items[one->node].name;
-    const uint64_t key = ((uint64_t)sonde_intern_text(&k->functions, function) << 32 | one->comm) + 1;
+    const uint64_t key = collective_key(k, one);
     uint64_t at;
     if (!sonde_map_get(&k->collectives, key, &at)) {
         at = out->collectives.count + 1;
         if (sonde_map_put(&k->collectives, key, at) ||
-            sonde_vector_push(&out->collectives, (struct sonde_message_collective){.function = function, .comm = sonde_intern_get(&out->comms, one->comm)}))
+            sonde_vector_push(&out->collectives, (struct sonde_message_collective){.function = function, .comm = sonde_intern_get(&out->comms, one->comm), .nccl = one->nccl}))
             return SONDE_ENOMEM;
     }
     struct sonde_message_collective *c = &out->collectives.items[at - 1];
     c->count++;
     c->bytes += one->bytes;
+    if (again)
+        return 0;
     c->ns += one->leave_ns - one->enter_ns;
     c->wait_ns += one->wait_ns;
-    return 0;
+    return one->wait_ns ? sonde_vector_push(&k->together, one) : 0;
 }
 
-/* Calls by rank; of a call that has several rows the first one stands for all. */
-static int sum_all(struct making *k)
+static int by_collective(const void *left, const void *right, void *user)
 {
-    SONDE_VECTOR(struct sonde__matched *) waiting = {0};
+    struct sonde__matched *const *a = left, *const *b = right;
+    const int order = by_number(collective_key(user, *a), collective_key(user, *b));
+    return order ? order : by_number((*a)->rank, (*b)->rank);
+}
+
+/* Who waited most in each, and for whom. */
+static int find_most(struct making *k)
+{
+    struct sonde__matched **list = k->together.items;
+    const size_t count = k->together.count;
+    int rc = 0;
+    if (count)
+        qsort_r(list, count, sizeof *list, by_collective, k);
+    for (size_t i = 0, n; i < count && !rc; i += n) {
+        const uint64_t key = collective_key(k, list[i]);
+        uint64_t at = 0;
+        for (n = 1; i + n < count && collective_key(k, list[i + n]) == key; n++)
+            ;
+        if (!sonde_map_get(&k->collectives, key, &at))
+            continue;
+        struct sonde_message_collective *c = &k->out->collectives.items[at - 1];
+        rc = largest(&list[i], n, false, &c->most_rank, &c->most_ns);
+        rc = rc ? rc : largest(&list[i], n, true, &c->for_rank, &c->for_ns);
+    }
+    return rc;
+}
+
+/* ---- NCCL ------------------------------------------------------------------------------------------------ */
+
+static int by_kernel(const void *left, const void *right)
+{
+    const struct sonde__matched *a = left, *b = right;
+    int order = by_number(a->rank, b->rank);
+    order = order ? order : by_number(a->process, b->process);
+    order = order ? order : by_number(a->enter_ns, b->enter_ns);
+    order = order ? order : by_number(a->leave_ns, b->leave_ns);
+    order = order ? order : by_number(b->wait_ns, a->wait_ns);
+    return order ? order : by_number(a->node, b->node);
+}
+
+static bool same_kernel(const struct sonde__matched *a, const struct sonde__matched *b)
+{
+    return a->rank == b->rank && a->process == b->process && a->enter_ns == b->enter_ns && a->leave_ns == b->leave_ns;
+}
+
+/* What several of a kernel waited for counts once: where it was longest. */
+static int take_kernel(struct making *k, struct sonde__matched *list, size_t count)
+{
+    int rc = 0;
+    for (size_t i = 0; i < count && !rc; i++) {
+        bool again = false;
+        for (size_t before = 0; before < i && !again; before++)
+            again = collective_key(k, &list[before]) == collective_key(k, &list[i]);
+        rc = sum_collective(k, &list[i], again);
+    }
+    return rc || !list->wait_ns ? rc : sonde_vector_push(&k->waiting, list);
+}
+
+static uint64_t length_of(span_list *spans)
+{
+    if (!spans->count)
+        return 0;
+    spans->count = sonde__late_merge(spans->items, spans->count);
+    return sonde__late_within(spans->items, spans->count, 0, UINT64_MAX);
+}
+
+/* Kernels of one rank and one process: they may run side by side. */
+static int sum_kernels(struct making *k, const struct sonde__matched *list, size_t count)
+{
+    struct sonde_message_rank *r = rank_of(k, list);
+    span_list ran = {0}, waited = {0};
+    int rc = r ? 0 : SONDE_ENOMEM;
+    for (size_t i = 0; i < count && !rc; i++) {
+        rc = sonde_vector_push(&ran, (struct sonde__late_span){list[i].enter_ns, list[i].leave_ns});
+        if (!rc && list[i].wait_ns)
+            rc = sonde_vector_push(&waited, (struct sonde__late_span){list[i].enter_ns, list[i].enter_ns + list[i].wait_ns});
+    }
+    if (!rc) {
+        r->nccl_ns += length_of(&ran);
+        r->nccl_wait_ns += length_of(&waited);
+    }
+    sonde_vector_fini(&ran);
+    sonde_vector_fini(&waited);
+    return rc;
+}
+
+static int by_rank(const void *left, const void *right)
+{
+    const struct sonde_message_rank *a = left, *b = right;
+    return by_number(a->rank, b->rank);
+}
+
+static int sum_nccl(struct making *k)
+{
+    struct sonde__matched *list = k->nccl.items;
+    const size_t count = k->nccl.count;
+    int rc = 0;
+    k->out->nccl = count > 0;
+    if (count)
+        qsort(list, count, sizeof *list, by_kernel);
+    for (size_t i = 0, n; i < count && !rc; i += n) {
+        for (n = 1; i + n < count && same_kernel(&list[i], &list[i + n]); n++)
+            ;
+        rc = take_kernel(k, &list[i], n);
+    }
+    for (size_t i = 0, n; i < count && !rc; i += n) {
+        for (n = 1; i + n < count && list[i].rank == list[i + n].rank && list[i].process == list[i + n].process; n++)
+            ;
+        rc = sum_kernels(k, &list[i], n);
+    }
+    if (k->out->ranks.count)
+        qsort(k->out->ranks.items, k->out->ranks.count, sizeof *k->out->ranks.items, by_rank);
+    return rc;
+}
+
+/* ---- MPI ------------------------------------------------------------------------------------------------- */
+
+/* Calls by rank; of a call that has several rows the first one stands for all. */
+static int sum_mpi(struct making *k)
+{
     const struct sonde__matched *call = NULL;
     uint64_t until_ns = 0; /* calls may lie within others of their thread: the library calls itself */
     int rc = 0;
@@ -254,7 +522,7 @@ static int sum_all(struct making *k)
         if (rc)
             break;
         add_message(r, one);
-        rc = sonde__matched_is_collective(one) ? sum_collective(k, one) : 0;
+        rc = sonde__matched_is_collective(one) ? sum_collective(k, one, false) : 0;
         if (call && same_call(call, one))
             continue;
         if (!call || call->process != one->process || call->lane != one->lane)
@@ -266,12 +534,23 @@ static int sum_all(struct making *k)
         if (!one->wait_ns)
             continue;
         r->wait_ns[one->wait] += one->wait_ns;
-        rc = rc ? rc : sonde_vector_push(&waiting, one);
+        rc = rc ? rc : sonde_vector_push(&k->waiting, one);
     }
-    rc = rc ? rc : sum_places(k, waiting.items, waiting.count);
+    return rc;
+}
+
+static int sum_all(struct making *k)
+{
+    int rc = sum_mpi(k);
+    rc = rc ? rc : sum_nccl(k);
+    rc = rc || !k->waiting.count ? rc : find_steps(k);
+    rc = rc ? rc : sum_places(k);
+    rc = rc ? rc : find_most(k);
     if (k->out->collectives.count)
         qsort(k->out->collectives.items, k->out->collectives.count, sizeof *k->out->collectives.items, longest_collective);
-    sonde_vector_fini(&waiting);
+    sonde_vector_fini(&k->waiting);
+    sonde_vector_fini(&k->together);
+    sonde_vector_fini(&k->steps);
     return rc;
 }
 
@@ -327,6 +606,7 @@ int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde
     struct making k = {.matching = {.m = m, .profile = profile, .comms = &out->comms, .clocks = &clocks}, .out = out};
     int rc = sonde__matching_read(&k.matching);
     rc = rc ? rc : sonde__matching_match(&k.matching);
+    rc = rc ? rc : sonde__collective_waits(&k.matching, &k.nccl);
     rc = rc ? rc : sum_pairs(&k);
     rc = rc ? rc : sum_all(&k);
     out->messages = k.matching.messages;
@@ -340,6 +620,7 @@ int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde
     for (int i = 0; i < 2 && sonde__clocks_contradict(&clocks, &hosts[0], &hosts[1]); i++)
         snprintf(out->contradict[i], sizeof out->contradict[i], "%s", hosts[i]);
     sonde__matching_fini(&k.matching);
+    sonde_vector_fini(&k.nccl);
     sonde__clocks_fini(&clocks);
     sonde_map_fini(&k.collectives);
     sonde_intern_fini(&k.functions);
@@ -353,4 +634,5 @@ void sonde_messages_fini(struct sonde_messages *messages)
     sonde_vector_fini(&messages->places);
     sonde_vector_fini(&messages->collectives);
     sonde_intern_fini(&messages->comms);
+    sonde_intern_fini(&messages->step_names);
 }

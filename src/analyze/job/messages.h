@@ -1,5 +1,5 @@
-/* messages.h - messages between the ranks of a job (MPI): who sent what to whom, what all did together, and who waited for whom.
- * docs/mpi.md defines each number. The states of waiting are Scalasca's (Geimer et al., "The Scalasca performance toolset architecture",
+/* messages.h - messages between the ranks of a job (MPI, and collectives of NCCL): who sent what to whom, what all did together, and who waited for
+ * whom. A kernel of NCCL is in its collective as a call of MPI is in its own. docs/mpi.md and docs/nccl.md define each number. The states of waiting are Scalasca's (Geimer et al., "The Scalasca performance toolset architecture",
  * CCPE 22(6), 2010; its manual's "Late Sender", "Late Receiver", "Wait at Barrier", "Wait at NxN", "Late Broadcast", "Early Reduce").
  *
  * Times of ranks on different hosts are compared as far as their messages align their clocks (clocks.h).
@@ -40,6 +40,7 @@ struct sonde_message_rank {
     uint64_t calls_ns;          /* in MPI's calls that are followed, of all its threads */
     uint64_t wall_ns;           /* recorded */
     uint64_t wait_ns[SONDE_MESSAGE_WAITS]; /* of calls_ns */
+    uint64_t nccl_ns, nccl_wait_ns;        /* a kernel of a collective of NCCL ran, or waited */
     uint64_t sent, sent_bytes, received, received_bytes;
 };
 
@@ -53,11 +54,13 @@ enum sonde_message_cause {
 
 /* Waiting in one place. */
 struct sonde_message_place {
-    uint32_t node;              /* of the profile's tree: the call */
+    uint32_t node;              /* of the profile's tree: the call, or the collective */
+    const char *comm;           /* NCCL's communicator; "": a call of MPI */
     enum sonde_message_wait kind;
     uint64_t count, ns;         /* calls that waited; all ranks */
     uint32_t most_rank;         /* that waited most there, */
     uint64_t most_ns;
+    uint64_t share_ns, share_of_ns; /* in the steps of that rank (or, where there are none, while it was recorded) it waited so long there */
     uint32_t for_rank;          /* and the rank for which all of them waited most, */
     uint64_t for_ns;
     /* What that rank did in for_ns; of the SONDE_MESSAGE_CAUSES longest places, else UNKNOWN. Where it waited itself, root is what
@@ -74,8 +77,11 @@ struct sonde_message_place {
 /* What ranks do together, by function and communicator. */
 struct sonde_message_collective {
     const char *function, *comm; /* comm "" unknown */
+    bool nccl;
     uint64_t count;              /* calls of all ranks */
-    uint64_t bytes, ns, wait_ns; /* summed over them */
+    uint64_t bytes, ns, wait_ns; /* summed over them; of those that are one kernel of NCCL it counts once */
+    uint32_t most_rank, for_rank; /* as of places; where wait_ns is 0 there are none */
+    uint64_t most_ns, for_ns;
 };
 
 struct sonde_messages {
@@ -83,7 +89,9 @@ struct sonde_messages {
     SONDE_VECTOR(struct sonde_message_pair) pairs;   /* most bytes first */
     SONDE_VECTOR(struct sonde_message_place) places; /* longest first */
     SONDE_VECTOR(struct sonde_message_collective) collectives; /* longest first */
-    struct sonde_intern comms;
+    struct sonde_intern comms, step_names;
+    uint32_t step;           /* name of the steps (analyze/model/steps.h); 0: there are none */
+    bool nccl;               /* there are collectives of NCCL */
     uint64_t messages;       /* sent, or received where the sender is not known */
     uint64_t apart;          /* of messages and calls: their ranks were on different hosts whose clocks could not be aligned */
     uint32_t hosts;
