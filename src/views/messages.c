@@ -2,6 +2,7 @@
 #include "analyze/job/messages.h"
 
 #include "analyze/answers/summary/caveats.h"
+#include "analyze/model/recorded.h"
 #include "base/number.h"
 #include "groups.h"
 #include "names.h"
@@ -88,7 +89,7 @@ static const struct sonde_view_column collective_columns[] = {
 static const struct sonde_view_columns collective_list = SONDE_VIEW_COLUMNS("collectives", collective_columns);
 
 static const struct sonde_view_column columns[] = {
-    {"messages", NULL, SONDE_CELL_COUNT, 0, 0, "messages from one rank to another"},
+    {"messages", NULL, SONDE_CELL_COUNT, 0, 0, "messages from one rank to another; of a time window those that were sent in it"},
     {"apart", NULL, SONDE_CELL_COUNT, 0, 0, "messages and calls whose ranks ran on different hosts, whose clocks could not be aligned: their waiting is not known"},
     {"hosts", NULL, SONDE_CELL_COUNT, 0, 0, "hosts on which the ranks ran"},
     {"clock_bound_ns", NULL, SONDE_CELL_TIME, 0, 0, "of several hosts: waiting between two of them is known to within that, by the messages that align their clocks; 0: there is one, or none is aligned"},
@@ -335,7 +336,7 @@ static void fill(const struct sonde_query *q, const struct sonde_messages *all, 
     ROWS(pairs, pair_row, );
     ROWS(collectives, collective_row, );
     if (!all->ranks.count) {
-        sonde_view_say(out, false, "no rank sent or received anything through MPI, or had a collective of NCCL: docs/mpi.md and docs/nccl.md say which programs can be followed");
+        sonde_view_say(out, false, q->range.from.given || q->range.to.given ? "no rank began to send or to receive anything through MPI, or a collective of NCCL, in this time" : "no rank sent or received anything through MPI, or had a collective of NCCL: docs/mpi.md and docs/nccl.md say which programs can be followed");
         return;
     }
     sonde_view_hide(places, all->step ? "of run" : "of steps");
@@ -354,7 +355,19 @@ static void fill(const struct sonde_query *q, const struct sonde_messages *all, 
 static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
 {
     struct sonde_messages messages = {0};
-    const int rc = sonde_messages_compute(q->m, q->profile, &messages);
+    struct sonde_query_window asked = {0};
+    const bool within = q->range.from.given || q->range.to.given;
+    uint64_t begin_ns, end_ns;
+    int rc = within ? sonde_query_window(q, true, &asked, diag) : 0;
+    if (rc)
+        return rc;
+    sonde_run_range(q->m, &begin_ns, &end_ns);
+    const struct sonde_message_window window = {
+        /* what began last may begin at the end */
+        .from_ns = begin_ns + asked.from_ns,
+        .to_ns = q->range.to.given ? begin_ns + asked.to_ns : UINT64_MAX,
+    };
+    rc = sonde_messages_compute(q->m, q->profile, within ? &window : NULL, &messages);
     if (!rc)
         fill(q, &messages, out);
     sonde_messages_fini(&messages);
@@ -366,6 +379,7 @@ const struct sonde_view sonde_view_messages = {
     .summary = "messages between the ranks of a job (MPI, NCCL): who sent what to whom, who waited for whom, and where",
     .description = "What the ranks of a job sent each other through MPI, what they did together, through NCCL, too, how long each waited for others, in which call, why and for whom.",
     .single = true,
+    .options = (const char *const[]){"from", "to", NULL},
     .tables = (const struct sonde_view_columns *const[]){&messages_list, NULL},
     .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
     .quick_notes = true,

@@ -60,9 +60,9 @@ const struct sonde_option sonde_question_options[] = {
      .offset = AT(depth),
      .help = "profile: levels of the tree; statistics, blame: number of outermost frames considered (default: all)."},
     {.name = "from", .type = SONDE_OPTION_STRING, .argument = "TIME", .offset = AT(from),
-     .help = "statistics, blame, comm: begin of the time window, since the start of the run: 0.5s, 120ms, or 37% of the run (default 0)."},
+     .help = "statistics, blame, comm, messages: begin of the time window, since the start of the run: 0.5s, 120ms, or 37% of the run (default 0)."},
     {.name = "to", .type = SONDE_OPTION_STRING, .argument = "TIME", .offset = AT(to),
-     .help = "statistics, blame, comm: end of the time window (default: end of the run)."},
+     .help = "statistics, blame, comm, messages: end of the time window (default: end of the run)."},
     {.name = "lane", .type = SONDE_OPTION_STRING, .argument = "LIST", .offset = AT(lane),
      .help = "statistics: lanes, separated by commas: a queue number or thread id as shown by the view lanes, "
              "PROCESS:NUMBER, queues, or threads (default: all)."},

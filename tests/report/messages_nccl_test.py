@@ -153,6 +153,29 @@ class MessagesNccl(Case):
         self.assertIn("of steps", text)
         self.assertNotIn("in MPI", text)
 
+    def test_of_a_window(self):
+        """What began in it: steps 2 and 3 of five, and the message of one of them."""
+        job = Job(2)
+        for step in range(5):
+            at = 10 * step
+            for rank in job.ranks:
+                rank.process.range(rank.thread, "step", START + at * MS, START + (at + 10) * MS)
+            job.all_reduce((at + 2, at + 5 + step % 2), at + 8)
+        for sent in (1, 25, 49):
+            job.ranks[0].message(SEND, "MPI_Send", START + sent * MS, START + sent * MS + US, size=8 * sent, comm="w", peer=1, tag=0)
+            job.ranks[1].message(RECEIVE, "MPI_Recv", START + (sent - 1) * MS, START + sent * MS + US, size=8 * sent, comm="w", peer=0, tag=0)
+        for rank in job.ranks:
+            rank.at = START + 60 * MS
+        self.said(job)
+        said = self.json(self.out, "messages", "--limit", "0", "--from", "20ms", "--to", "40ms")
+        self.assertEqual((said["messages"], [(row["from"], row["to"], row["count"], row["bytes"]) for row in said["pairs"]]), (1, [(0, 1, 1, 200)]))
+        rows = {row["call"]: row for row in said["waits"]}
+        self.assertEqual({name: (row["count"], row["wait_ns"]) for name, row in rows.items()}, {"AllReduce float32": (2, 7 * MS), "MPI_Recv": (1, MS)})
+        self.assertAlmostEqual(rows["AllReduce float32"]["rank_ratio"], 7 / 20, 3)
+        self.assertEqual([(row["count"], row["bytes"], row["wait_ns"]) for row in said["collectives"]], [(4, 4000, 7 * MS)])
+        self.assertEqual(self.json(self.out, "messages", "--from", "0")["messages"], 3)
+        self.assertIn("in this time", cli.run("report", self.out, "messages", "--from", "55ms").out)
+
     def test_share_of_what_was_recorded(self):
         """Without ranges: of the time in which recording was on, as --capture-range leaves it."""
         job = Job(2)

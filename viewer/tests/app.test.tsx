@@ -197,6 +197,7 @@ test("a page of the whole run says so where a range is chosen, and leads to what
       { page: "timeline", options: { routine: "k", from: "10", to: "40", t0: "10", t1: "40", panel: "statistics" } },
       { page: "timeline", options: { routine: "k", from: "10", to: "40", t0: "10", t1: "40", panel: "blame" } },
       { page: "comm", options: { routine: "k", from: "10", to: "40" } },
+      { page: "ranks", options: { routine: "k", from: "10", to: "40" } },
     ]);
   }
   await act(() => root.querySelector<HTMLButtonElement>(".whole-run button")!.click());

@@ -1,10 +1,10 @@
 /* ranks.test.ts - the page Ranks: what follows from its views' answers. */
 import { describe, expect, it } from "vitest";
-import { causeText, distributionOf, figuresOf, imbalanceOf, sentOf, type Job, type Messages, type Sent, type Waiting } from "../src/model/ranks.js";
+import { arrowsOf, causeText, distributionOf, figuresOf, imbalanceOf, membersText, sentOf, type Job, type Messages, type Sent, type Waiting } from "../src/model/ranks.js";
 
 const rank = (number: number, busy_ns: number, cpu_ns: number | null = 0) => ({ rank: number, process: `p-${number}`, processes: 1, group: 0, wall_ns: 100, busy_ns, kernel_ns: 0, cpu_ns });
 const job = { ranks: [rank(0, 10), rank(1, 30), rank(2, 20)] } as unknown as Job;
-const messages = (ranks: { rank: number; calls_ns: number; wait_ns: number }[], pairs: Sent[] = []) => ({ messages: 0, ranks, waits: [], pairs }) as Messages;
+const messages = (ranks: { rank: number; calls_ns: number; wait_ns: number }[], pairs: Sent[] = []) => ({ messages: 0, step: null, ranks: ranks.map((one) => ({ nccl_ns: 0, nccl_wait_ns: 0, ...one })), waits: [], pairs }) as Messages;
 
 describe("ranks and figures", () => {
   it("leave out what no rank has", () => {
@@ -60,4 +60,18 @@ describe("what the awaited rank did", () => {
     const row = (cause: Waiting["cause"], cause_name: string | null, root_name: string | null, root_rank = 2) => ({ cause, cause_name, root_name, root_rank }) as Waiting;
     expect([row(null, null, null), row("code", "step() a.c", "step() a.c"), row("messages", "MPI_Recv", "step() a.c")].map(causeText)).toEqual(["-", "step() a.c", "waited in MPI_Recv, in the end for rank 2: step() a.c"]);
   });
+});
+
+describe("arrows", () => {
+  const sent = (from: number, to: number, bytes: number): Sent => ({ from, to, count: 1, bytes, largest: bytes });
+
+  it("are the pairs with the most bytes, between the ranks that have one", () => {
+    const arrows = arrowsOf(messages([], [sent(3, 0, 10), sent(0, 9, 40), sent(9, 3, 20), sent(3, 9, 0), sent(5, 6, 5)]), 3)!;
+    expect(arrows.pairs.map(({ from, to }) => [from, to])).toEqual([[0, 9], [9, 3], [3, 0]]);
+    expect(arrows.ranks).toEqual([0, 3, 9]);
+    expect(arrows.leftOut).toBe(1);
+    expect(arrowsOf(messages([], [sent(0, 1, 0)]), 3)).toBeNull();
+  });
+
+  it("names members by runs", () => expect(membersText([0, 1, 2, 4, 7, 8])).toBe("0-2, 4, 7-8"));
 });

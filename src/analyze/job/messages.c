@@ -16,6 +16,7 @@ typedef SONDE_VECTOR(struct sonde__late_span) span_list;
 
 struct making {
     struct sonde__matching matching;
+    const struct sonde_message_window *window; /* NULL: the whole run */
     sonde__matched_list nccl;
     struct sonde_messages *out;
     struct sonde_intern functions;
@@ -61,6 +62,26 @@ static void add_message(struct sonde_message_rank *r, const struct sonde__matche
 }
 
 /* Mostly the one that was asked for last. */
+/* The window by a process's own clock. */
+static struct sonde__late_span window_of(const struct making *k, uint32_t process)
+{
+    const uint64_t offset = k->matching.m->processes[process].header.wall_offset_ns;
+    if (!k->window)
+        return (struct sonde__late_span){0, UINT64_MAX};
+    return (struct sonde__late_span){k->window->from_ns > offset ? k->window->from_ns - offset : 0, k->window->to_ns > offset ? k->window->to_ns - offset : 0};
+}
+
+static void keep_window(const struct making *k, sonde__matched_list *list)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct sonde__late_span window = window_of(k, list->items[i].process);
+        if (list->items[i].enter_ns >= window.from_ns && list->items[i].enter_ns < window.to_ns)
+            list->items[kept++] = list->items[i];
+    }
+    list->count = kept;
+}
+
 static struct sonde_message_rank *rank_of(struct making *k, const struct sonde__matched *one)
 {
     struct sonde_messages *out = k->out;
@@ -68,7 +89,8 @@ static struct sonde_message_rank *rank_of(struct making *k, const struct sonde__
         if (out->ranks.items[i].rank == one->rank)
             return &out->ranks.items[i];
     const struct sonde_live_header *h = &k->matching.m->processes[one->process].header;
-    if (sonde_vector_push(&out->ranks, (struct sonde_message_rank){.rank = one->rank, .wall_ns = h->stop_ns > h->start_ns ? h->stop_ns - h->start_ns : 0}))
+    const struct sonde__late_span wall = sonde__late_cut((struct sonde__late_span){h->start_ns, h->stop_ns}, window_of(k, one->process));
+    if (sonde_vector_push(&out->ranks, (struct sonde_message_rank){.rank = one->rank, .wall_ns = wall.to_ns > wall.from_ns ? wall.to_ns - wall.from_ns : 0}))
         return NULL;
     return &out->ranks.items[out->ranks.count - 1];
 }
@@ -249,6 +271,11 @@ static int find_cause(struct making *k, uint32_t comm, struct sonde_message_plac
 
 /* ---- shares ---------------------------------------------------------------------------------------------- */
 
+static int push_span(span_list *list, struct sonde__late_span span)
+{
+    return span.to_ns > span.from_ns ? sonde_vector_push(list, span) : 0;
+}
+
 /* When a rank was in its steps; merged. */
 static int steps_of(const struct making *k, uint32_t rank, span_list *out)
 {
@@ -256,7 +283,7 @@ static int steps_of(const struct making *k, uint32_t rank, span_list *out)
     for (size_t i = 0; i < k->steps.count && k->out->step && !rc; i++) {
         const struct sonde_step *step = &k->steps.items[i];
         if (step->name == k->out->step && k->matching.m->processes[step->process].header.rank == rank + 1)
-            rc = sonde_vector_push(out, (struct sonde__late_span){step->begin_ns, step->end_ns});
+            rc = push_span(out, sonde__late_cut((struct sonde__late_span){step->begin_ns, step->end_ns}, window_of(k, step->process)));
     }
     out->count = out->count ? sonde__late_merge(out->items, out->count) : 0;
     return rc;
@@ -268,13 +295,16 @@ static int recorded_of(const struct making *k, uint32_t process, uint64_t *ns)
     const struct sonde_measurement *m = k->matching.m;
     int rc = 0;
     for (uint32_t i = 0; i < m->process_count && !rc; i++) {
-        struct sonde_recorded recorded = {0};
+        struct sonde_recorded recorded = {0}, clipped = {0};
         if (i != process && (!m->processes[process].header.rank || m->processes[i].header.rank != m->processes[process].header.rank))
             continue;
+        const struct sonde__late_span window = window_of(k, i);
         rc = sonde_recorded_compute(m, &m->processes[i], &recorded);
-        const uint64_t own_ns = sonde_recorded_ns(&recorded);
+        rc = rc ? rc : sonde_recorded_clip(&recorded, window.from_ns, window.to_ns, &clipped);
+        const uint64_t own_ns = sonde_recorded_ns(&clipped);
         *ns = own_ns > *ns ? own_ns : *ns;
         sonde_recorded_fini(&recorded);
+        sonde_recorded_fini(&clipped);
     }
     return rc;
 }
@@ -600,16 +630,23 @@ static int sum_pairs(struct making *k)
     return rc;
 }
 
-int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_messages *out)
+int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde_message_window *window,
+                           struct sonde_messages *out)
 {
     struct sonde__clocks clocks = {0};
-    struct making k = {.matching = {.m = m, .profile = profile, .comms = &out->comms, .clocks = &clocks}, .out = out};
+    struct making k = {.matching = {.m = m, .profile = profile, .comms = &out->comms, .clocks = &clocks}, .window = window, .out = out};
     int rc = sonde__matching_read(&k.matching);
     rc = rc ? rc : sonde__matching_match(&k.matching);
     rc = rc ? rc : sonde__collective_waits(&k.matching, &k.nccl);
+    if (!rc && window) {
+        keep_window(&k, &k.matching.all);
+        keep_window(&k, &k.nccl);
+    }
     rc = rc ? rc : sum_pairs(&k);
     rc = rc ? rc : sum_all(&k);
-    out->messages = k.matching.messages;
+    out->messages = window ? 0 : k.matching.messages;
+    for (size_t i = 0; window && i < out->pairs.count; i++)
+        out->messages += out->pairs.items[i].count;
     out->apart = k.matching.apart;
     out->alone = k.matching.alone;
     out->lost = k.matching.lost;

@@ -102,8 +102,11 @@ struct sonde_messages {
     uint64_t mixed;          /* collective calls on a communicator whose ranks do not agree on which comes when */
 };
 
-/* Ready when zeroed. 0, or SONDE_ENOMEM; fini in both cases. */
-int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_messages *out);
+/* What began in [from_ns, to_ns) on the wall clock: a call, a kernel of NCCL, a message with the call that sent it. What ranks waited for may have begun before. */
+struct sonde_message_window { uint64_t from_ns, to_ns; };
+/* Ready when zeroed. `window` NULL: of the whole run. 0, or SONDE_ENOMEM; fini in both cases. */
+int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde_message_window *window,
+                           struct sonde_messages *out);
 void sonde_messages_fini(struct sonde_messages *messages);
 
 #endif

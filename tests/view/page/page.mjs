@@ -791,13 +791,31 @@ class Tour {
     const bytes = { B: 1, kB: 1e3, MB: 1e6 };
     check("ranks: who sent to whom", sent.length === messages.pairs.length && messages.pairs.every((pair) => sent.some(([from, to, text]) => from === pair.from && to === pair.to && isNumber(text, bytes, pair.bytes))), JSON.stringify(sent));
     const waits = await cells("Waits");
-    check("ranks: who waited for whom", waits.length === messages.waits.length && messages.waits.every((row) => waits.some((found) => found[0] === row.call && found[2] === row.kind && isTime(found[3], row.wait_ns) && found[5] === String(row.rank) && found[6] === String(row.for_rank))), JSON.stringify(waits));
+    check("ranks: who waited for whom", waits.length === messages.waits.length && messages.waits.every((row) => waits.some((found) => found[0] === row.call && found[2] === row.kind && isTime(found[3], row.wait_ns) && found[5] === String(row.rank) && isShare(found[6], row.rank_ratio) && found[7] === String(row.for_rank))), JSON.stringify(waits));
+    const drawn = await main.locator("svg .ranks-arrow").evaluateAll((paths) => paths.map((path) => ({ from: Number(path.dataset.from), to: Number(path.dataset.to), d: path.getAttribute("d"), length: path.getTotalLength(), title: path.querySelector("title").textContent })));
+    check("ranks: an arrow for each pair, from whom to whom", drawn.length === messages.pairs.length && messages.pairs.every((pair) => drawn.some(({ from, to, title }) => from === pair.from && to === pair.to && title.startsWith(`rank ${from} to rank ${to}: `))), JSON.stringify(drawn));
+    /* At both ends as wide as its bytes: the first arc of its path, along the rim. */
+    const wide = ({ d }) => ((p) => 2 * Math.asin(Math.min(Math.hypot(p[7] - p[0], p[8] - p[1]) / 300, 1)))(d.match(/-?[\d.]+/g).map(Number)), bytesOf = (arrow) => messages.pairs.find(({ from, to }) => from === arrow.from && to === arrow.to).bytes;
+    check("ranks: an arrow is as wide as its bytes", drawn.every((arrow) => Math.abs(wide(arrow) / wide(drawn[0]) - bytesOf(arrow) / bytesOf(drawn[0])) < 0.05), JSON.stringify(drawn.map(wide)));
+    check("ranks: each end has its rank", JSON.stringify(await main.locator("svg .ranks-end > title").evaluateAll((ends) => ends.map((end) => end.textContent))) === JSON.stringify([...new Set(messages.pairs.flatMap(({ from, to }) => [from, to]))].sort().map((rank) => `rank ${rank}`)));
+    const stragglers = job.stragglers.length ? await cells("Stragglers") : [];
+    check("ranks: stragglers and what of it is where", stragglers.length === job.stragglers.length && job.stragglers.every((one) => stragglers.some((found) => found[0] === String(one.rank) && isTime(found[2], one.value_ns) && isTime(found[3], one.median_ns) && found[4] === (one.cause ?? "-"))), JSON.stringify(stragglers));
+    const groups = await cells("Which ranks are alike");
+    check("ranks: which are alike", job.groups.length > 1 && groups.length === job.groups.length && job.groups.every((group) => groups.some(([, count]) => count === String(group.count))), JSON.stringify(groups));
+    const busy = job.ranks.map((rank) => rank.busy_ns), spread = await main.locator("svg.ranks-spread").nth(titles.indexOf("device busy") - 1).evaluate((svg) => ({ said: svg.getAttribute("aria-label"), bars: svg.querySelectorAll("rect").length }));
+    check("ranks: how the ranks spread", spread.bars === new Set(busy.map((ns) => Math.min(Math.floor((24 * (ns - Math.min(...busy))) / (Math.max(...busy) - Math.min(...busy))), 23))).size && spread.said.includes(`(rank ${busy.indexOf(Math.max(...busy))})`), JSON.stringify(spread));
     const text = await this.text();
     check("ranks: the chain of waiting is said first", text.includes(plain("which waited itself in MPI_Recv, in the end for rank 0, whose device ran advance")), text.slice(0, 400));
     await main.locator('table[aria-label="Waits"] button.link').first().click();
     await this.watch.settled();
     check("ranks: a wait opens the profile", new URL(this.page.url()).hash.startsWith("#/profile?"), this.page.url());
     this.nothingWrong("ranks, by numbers");
+    const from = 95e6, to = 100.5e6, within = this.report("messages", "--from", `${from}ns`, "--to", `${to}ns`);
+    await this.show(`ranks?from=${from}&to=${to}`);
+    const windowed = await main.locator("svg .ranks-arrow").evaluateAll((paths) => paths.map((path) => `${path.dataset.from} ${path.dataset.to}`));
+    check("ranks: of a range the messages that were sent in it", within.pairs.length > 0 && within.pairs.length < messages.pairs.length && windowed.length === within.pairs.length && within.pairs.every((pair) => windowed.includes(`${pair.from} ${pair.to}`)), JSON.stringify(windowed));
+    check("ranks: it says what is of the range", (await this.text()).includes(plain("Of the selected range")));
+    this.nothingWrong("ranks, of a range");
   }
 
   /** What no program here can show: four devices, and accesses of kernels of which some launches were not looked at. */

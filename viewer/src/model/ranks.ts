@@ -33,12 +33,20 @@ export interface Uneven {
   frames: PathFrame[];
 }
 
+/** Ranks that are alike. */
+export interface Group {
+  group: number;
+  count: number;
+  members: number[];
+}
+
 export interface Job {
   size: number | null;
   hosts: number;
   missing: number[];
   ranks: Rank[];
   stragglers: Straggler[];
+  groups: Group[];
   contexts: Uneven[];
 }
 
@@ -46,16 +54,22 @@ export interface MessageRank {
   rank: number;
   calls_ns: number;
   wait_ns: number;
+  nccl_ns: number;
+  nccl_wait_ns: number;
 }
 
 /** Where ranks waited for others. */
 export interface Waiting {
   call: string;
+  /** Of NCCL's collectives. */
+  comm: string | null;
   kind: string;
   count: number;
   wait_ns: number;
   rank: number;
   rank_ns: number;
+  /** Of that rank's steps, or of what was recorded. */
+  rank_ratio: number | null;
   for_rank: number;
   for_ns: number;
   cause: "code" | "device" | "messages" | null;
@@ -79,6 +93,8 @@ export interface Sent {
 
 export interface Messages {
   messages: number;
+  /** What its steps are called; null: there are none. */
+  step: string | null;
   ranks: MessageRank[];
   waits: Waiting[];
   pairs: Sent[];
@@ -103,6 +119,8 @@ const FIGURES: Figure[] = [
   { name: "cpu_ns", title: "CPU time", of: "ranks", text: formatTime },
   { name: "calls_ns", title: "in MPI", of: "messages", text: formatTime },
   { name: "wait_ns", title: "waiting for ranks", of: "messages", text: formatTime },
+  { name: "nccl_ns", title: "in NCCL", of: "messages", text: formatTime },
+  { name: "nccl_wait_ns", title: "waiting in NCCL", of: "messages", text: formatTime },
 ];
 
 export interface FigureMatrix {
@@ -175,6 +193,35 @@ export function sentOf(messages: Messages, limit: number): SentMatrix | null {
   const at = new Map(ranks.map((rank, i) => [rank, i])), cells = ranks.map(() => ranks.map((): Sent | null => null));
   for (const pair of messages.pairs) cells[at.get(pair.from)!]![at.get(pair.to)!] = pair;
   return { ranks, cells, most: Math.max(...messages.pairs.map(({ bytes }) => bytes)) };
+}
+
+/** What is drawn as arrows between ranks: of many the pairs with the most bytes. */
+export interface Arrows {
+  ranks: number[];
+  pairs: Sent[];
+  leftOut: number;
+}
+
+/** Ranks that have no arrow have no place; null: nothing was sent. */
+export function arrowsOf(messages: Messages, limit: number): Arrows | null {
+  const sent = messages.pairs.filter(({ bytes }) => bytes > 0), pairs = [...sent].sort((a, b) => b.bytes - a.bytes).slice(0, limit);
+  if (!pairs.length) return null;
+  return { ranks: [...new Set(pairs.flatMap(({ from, to }) => [from, to]))].sort((a, b) => a - b), pairs, leftOut: sent.length - pairs.length };
+}
+
+export function sentText({ from, to, count, bytes, largest }: Sent): string {
+  return `rank ${from} to rank ${to}: ${formatBytes(bytes)} in ${formatCount(count)} messages, the largest ${formatBytes(largest)}`;
+}
+
+/** "0-4, 6". */
+export function membersText(members: readonly number[]): string {
+  const runs: [number, number][] = [];
+  for (const rank of members) {
+    const last = runs[runs.length - 1];
+    if (last && last[1] + 1 === rank) last[1] = rank;
+    else runs.push([rank, rank]);
+  }
+  return runs.map(([from, to]) => (from === to ? String(from) : `${from}-${to}`)).join(", ");
 }
 
 export function causeText(row: Waiting): string {

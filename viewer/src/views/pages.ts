@@ -35,6 +35,6 @@ export const PAGES: Page[] = [
   { name: "comm", title: "Communication", key: "7", component: CommPage, ranges: true },
   { name: "tables", title: "Tables", key: "8", component: ReportPage, ranges: true },
   { name: "compare", title: "Compare", key: "9", component: ComparePage },
-  { name: "ranks", title: "Ranks", key: "0", component: RanksPage },
+  { name: "ranks", title: "Ranks", key: "0", component: RanksPage, ranges: true },
   { name: "stalls", title: "Stalls", key: "x", component: StallsPage },
 ];

@@ -12,7 +12,7 @@ export function WholeRun() {
     <p class="whole-run">
       <span>
         This page is of the whole run, not of the selected range, {formatTime(range.to - range.from)} from {formatTime(range.from)}. Of the range:{" "}
-        <a href={link("timeline", "statistics")}>Statistics</a>, <a href={link("timeline", "blame")}>Blame</a>, <a href={link("comm", null)}>Communication</a>.
+        <a href={link("timeline", "statistics")}>Statistics</a>, <a href={link("timeline", "blame")}>Blame</a>, <a href={link("comm", null)}>Communication</a>, <a href={link("ranks", null)}>messages between ranks</a>.
       </span>
       <button type="button" class="plain" onClick={() => go({ from: null, to: null, t0: null, t1: null })}>
         Clear the range

@@ -1,11 +1,13 @@
 /* ranks.tsx - the page Ranks: the ranks of a parallel job beside each other, who waited for whom, and who sent to whom. */
 import { useMemo } from "preact/hooks";
 import { frameText } from "../../model/critical.js";
+import { rangeOf } from "../../model/address.js";
 import { meaningOf } from "../../model/comm.js";
-import { causeText, distributionOf, figuresOf, imbalanceOf, sentOf, type Distribution, type Figure, type Job, type Messages, type Sent, type Straggler, type Uneven, type Waiting } from "../../model/ranks.js";
+import { causeText, distributionOf, figuresOf, imbalanceOf, membersText, sentOf, sentText, type Distribution, type Figure, type Group, type Job, type Messages, type Sent, type Straggler, type Uneven, type Waiting } from "../../model/ranks.js";
 import { request } from "../../model/requests.js";
 import type { Text } from "../../model/types.js";
 import { formatBytes, formatCount, formatShare, formatTime } from "../../model/units.js";
+import { RunRange } from "../comm/range.jsx";
 import { useLoaded, useShared } from "../context.js";
 import { Failure } from "../failure.jsx";
 import { SortTable, type SortColumn } from "../memory/sorttable.jsx";
@@ -13,6 +15,7 @@ import { Empty, Reading } from "../parts/empty.jsx";
 import { Scroll } from "../parts/scroll.jsx";
 import { usePlaces } from "../places.js";
 import { SentenceLine } from "../tables/items.jsx";
+import { RankArrows } from "./arrows.jsx";
 import "../memory/memory.css";
 import "../tables/tables.css";
 import "./ranks.css";
@@ -29,10 +32,10 @@ interface All {
 }
 
 export function RanksPage() {
-  const { requests } = useShared();
-  const all = useLoaded("ranks", async (): Promise<All> => {
+  const { requests, address } = useShared(), range = rangeOf(address), window = range ? { from: `${Math.floor(range.from)}ns`, to: `${Math.max(Math.ceil(range.to), Math.floor(range.from) + 1)}ns` } : {};
+  const all = useLoaded(request("view", "messages", window), async (): Promise<All> => {
     const [job, messages, ...texts] = await Promise.all([
-      requests.json<Job>(request("view", "ranks")), requests.json<Messages>(request("view", "messages")), requests.json<Text>(request("text", "messages")), requests.json<Text>(request("text", "ranks")),
+      requests.json<Job>(request("view", "ranks")), requests.json<Messages>(request("view", "messages", window)), requests.json<Text>(request("text", "messages", window)), requests.json<Text>(request("text", "ranks")),
     ]);
     return { job, messages, texts };
   });
@@ -48,28 +51,45 @@ export function RanksPage() {
 }
 
 function Ranks({ job, messages, texts }: All) {
+  const { address } = useShared(), range = rangeOf(address);
   const sentences = texts.filter((text) => text.view !== "messages" || messages.ranks.length > 0).flatMap((text) => text.items).filter((item) => item.kind === "sentence");
   return (
     <>
       {sentences.map((item, i) => <SentenceLine key={i} item={item} />)}
       <h2>Each rank</h2>
       <Figures job={job} messages={messages} />
+      {(messages.ranks.length > 0 || range) && (
+        <>
+          <h2>Messages</h2>
+          <RunRange />
+        </>
+      )}
+      {range && <p class="quiet">{`Of the selected range, ${formatTime(range.to - range.from)} from ${formatTime(range.from)}: waits, and who sent to whom, and what is in MPI and NCCL. All else is of the whole run.`}</p>}
       {messages.waits.length > 0 && (
         <>
           <h2>Where ranks waited for others</h2>
-          <Waits rows={messages.waits} />
+          <Waits rows={messages.waits} step={messages.step} />
         </>
       )}
       {messages.pairs.length > 0 && (
         <>
           <h2>Who sent to whom</h2>
-          <WhoSent messages={messages} />
+          <div class="ranks-sent">
+            <RankArrows messages={messages} />
+            <WhoSent messages={messages} />
+          </div>
         </>
       )}
       {job.stragglers.length > 0 && (
         <>
           <h2>Stragglers</h2>
           <Stragglers rows={job.stragglers} />
+        </>
+      )}
+      {job.groups.length > 1 && (
+        <>
+          <h2>Which ranks are alike</h2>
+          <Groups rows={job.groups} />
         </>
       )}
       {job.contexts.length > 0 && (
@@ -167,7 +187,7 @@ function WhoSent({ messages }: { messages: Messages }) {
                 <tr key={from}>
                   <th scope="row">{`from ${from}`}</th>
                   {matrix.cells[row]!.map((pair, column) => (
-                    pair ? <Cell key={column} share={shareOf(pair.bytes, matrix.most)} text={formatBytes(pair.bytes)} title={`rank ${pair.from} to rank ${pair.to}: ${formatCount(pair.count)} messages, the largest ${formatBytes(pair.largest)}`} /> : <td key={column} class="quiet">–</td>
+                    pair ? <Cell key={column} share={shareOf(pair.bytes, matrix.most)} text={formatBytes(pair.bytes)} title={sentText(pair)} /> : <td key={column} class="quiet">–</td>
                   ))}
                 </tr>
               ))}
@@ -196,10 +216,10 @@ function Pairs({ rows }: { rows: Sent[] }) {
   return <SortTable label="Bytes from rank to rank" rows={rows} columns={columns} keyOf={(row) => `${row.from} ${row.to}`} first={3} />;
 }
 
-function Waits({ rows }: { rows: Waiting[] }) {
+function Waits({ rows, step }: { rows: Waiting[]; step: string | null }) {
   const means = useMeaning("messages", "waits"), { openFrame } = usePlaces();
   const columns: SortColumn<Waiting>[] = [
-    { title: "in", definition: means("call"), text: true, value: (row) => row.call, cell: (row) => row.call },
+    { title: "in", definition: means("call"), text: true, value: (row) => row.call, cell: (row) => (row.comm === null ? row.call : <span title={row.comm}>{row.call}</span>) },
     {
       title: "called from", definition: means("frames"), text: true, value: (row) => (row.frames[0] ? frameText(row.frames[0]) : null),
       cell: (row) => (row.frames[0] ? <button type="button" class="link" onClick={() => void openFrame(row.frames[0]!)}>{frameText(row.frames[0])}</button> : "-"),
@@ -208,6 +228,7 @@ function Waits({ rows }: { rows: Waiting[] }) {
     { title: "waited", definition: means("wait_ns"), value: (row) => row.wait_ns, cell: (row) => formatTime(row.wait_ns) },
     { title: "count", definition: means("count"), value: (row) => row.count, cell: (row) => formatCount(row.count) },
     { title: "most by", definition: means("rank"), value: (row) => row.rank, cell: (row) => row.rank },
+    { title: step === null ? "of its run" : "of its steps", definition: means("rank_ratio"), value: (row) => row.rank_ratio, cell: (row) => formatShare(row.rank_ratio) },
     { title: "most for", definition: means("for_rank"), value: (row) => row.for_rank, cell: (row) => row.for_rank },
     { title: "which meanwhile", definition: means("root_name"), text: true, value: causeText, cell: causeText },
   ];
@@ -225,6 +246,15 @@ function Stragglers({ rows }: { rows: Straggler[] }) {
     { title: "there", definition: means("cause_ns"), value: (row) => row.cause_ns, cell: (row) => formatTime(row.cause_ns) },
   ];
   return <SortTable label="Stragglers" rows={rows} columns={columns} keyOf={(row) => rows.indexOf(row)} first={2} />;
+}
+
+function Groups({ rows }: { rows: Group[] }) {
+  const means = useMeaning("ranks", "groups");
+  const columns: SortColumn<Group>[] = [
+    { title: "ranks", definition: means("members"), text: true, value: (row) => membersText(row.members), cell: (row) => membersText(row.members) },
+    { title: "how many", definition: means("count"), value: (row) => row.count, cell: (row) => formatCount(row.count) },
+  ];
+  return <SortTable label="Which ranks are alike" rows={rows} columns={columns} keyOf={(row) => row.group} first={1} />;
 }
 
 function Contexts({ rows }: { rows: Uneven[] }) {
