@@ -72,6 +72,33 @@ class Ranks(Case):
         self.assertRegex(text, r"\Arank 5 has 30\.\d ms more device time than the median of the ranks \(3\d\.\d %\): 30\.0 ms of it in reduce ←\s")
         self.assertRegex(text, r"0-4, 6-7")
 
+    def groups(self, jobs):
+        """Members of each group, of ranks with these times; the rows of ranks agree."""
+        for number, times in enumerate(jobs):
+            self.rank(number, len(jobs), {kernel: [ms] for kernel, ms in times.items()})
+        said = self.json(self.path("m.sonde"), "ranks")
+        self.assertEqual([(row["group"], row["count"], row["members"]) for row in said["groups"]],
+                         [(i, len(row["members"]), [r["rank"] for r in said["ranks"] if r["group"] == i]) for i, row in enumerate(said["groups"])])
+        return [row["members"] for row in said["groups"]]
+
+    def test_groups_are_roles(self):
+        """Ranks that compute, that gather, and that exchange, among each other; each a little different from its like."""
+        chance = random.Random(7)
+        roles = [{"advance": 100, "exchange": 20}, {"reduce": 60}, {"exchange": 80, "reduce": 10}]
+        of = [0, 0, 1, 0, 2, 0, 0, 1, 2, 0, 1, 0, 2, 2, 0]
+        jobs = [{kernel: ms * chance.uniform(0.98, 1.02) for kernel, ms in roles[role].items()} for role in of]
+        self.assertEqual(self.groups(jobs), [[i for i, role in enumerate(of) if role == one] for one in range(3)])
+        text = self.ok("report", self.path("m.sonde"), "ranks").out
+        for members in ("0-1, 3, 5-6, 9, 11, 14", "2, 7, 10", "4, 8, 12-13"):
+            self.assertIn(members, text)
+
+    def test_how_alike_a_group_is(self):
+        """5 % of the larger, over all kernels, from the group's first rank: with 95 and 105.2 a rank is like that with 100, with 94.9 and 105.3 not;
+        91 is like 95, but that is not the first of its group; the last has 100, too, but of two kernels."""
+        times = [100, 95, 94.9, 105.3, 105.2, 91, 100]
+        jobs = [{"advance": ms} for ms in times[:-1]] + [{"advance": 97, "exchange": 3}]
+        self.assertEqual(self.groups(jobs), [[0, 1, 4], [2, 5], [3], [6]])
+
     def test_a_routine_is_one_wherever_it_is_called(self):
         """CPU time of samples, of two callers and two lines of one function."""
         for number in range(3):
