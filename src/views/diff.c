@@ -13,7 +13,8 @@
 #define WORTH_NAMING .005 /* of the run, or the steps: a change that the first sentence names the place of */
 
 enum { FRAMES_JSON = 8,
-       FRAMES_SHOWN = 2 };
+       FRAMES_SHOWN = 2,
+       PATH_MOST = 64 };
 
 /* ---- columns ---------------------------------------------------------------------------------------- */
 
@@ -38,12 +39,16 @@ static const struct sonde_view_column step_columns[] = {
 };
 static const struct sonde_view_columns step = SONDE_VIEW_COLUMNS("step", step_columns);
 
+static const struct sonde_view_column text_columns[] = {{NULL, NULL, SONDE_CELL_TEXT, 0, 0, "the text"}};
+static const struct sonde_view_columns texts = SONDE_VIEW_COLUMNS("texts", text_columns);
+
 #define OF_THE_METRIC .unit = "ns, bytes or a number, by the metric"
 static const struct sonde_view_column row_columns[] = {
     {"context", NULL, SONDE_CELL_TEXT, 0, 0, "call path in the user's code, innermost first; of the side after where it has it"},
     {"context_before", NULL, SONDE_CELL_TEXT, 0, 0, "the same of the side before, where it reads differently"},
     {"kernel", NULL, SONDE_CELL_TEXT, 0, 0, "kernel, or kind of operation; null: host code"},
     {"kernel_before", NULL, SONDE_CELL_TEXT, 0, 0, "its name before, where that is another one"},
+    {"path", NULL, SONDE_CELL_LIST, 0, 0, "functions of the user's from the outermost on, then what they called: the kernel, the API call, a routine of a library; of the side after where it has it", .of = &texts},
     {"match", NULL, SONDE_CELL_TEXT, 0, 0, "same, moved (other lines), renamed, new or gone"},
     {"node", NULL, SONDE_CELL_ID, 0, 0, "call path in the first measurement of after, as root=#NUMBER takes it; null: it has none"},
     {"metric", NULL, SONDE_CELL_TEXT, 0, 0, "time, count, bytes, waiting, blame or cpu"},
@@ -83,9 +88,6 @@ static const struct sonde_view_column item_columns[] = {
     {"after", "after", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "the same of the other side"},
 };
 static const struct sonde_view_columns items = SONDE_VIEW_COLUMNS("ledger", item_columns);
-
-static const struct sonde_view_column text_columns[] = {{NULL, NULL, SONDE_CELL_TEXT, 0, 0, "the text"}};
-static const struct sonde_view_columns texts = SONDE_VIEW_COLUMNS("texts", text_columns);
 
 static const struct sonde_view_column columns[] = {
     {"sentence", NULL, SONDE_CELL_TEXT, 0, 0, "the result in words"},
@@ -191,6 +193,29 @@ static void add_percent(struct sonde_text *out, double ratio)
 
 /* ---- rows ------------------------------------------------------------------------------------------------ */
 
+/* What pictures of the tree of contexts are made of. */
+static void path_cell(struct sonde_view_table *t, const struct sonde_diff_shown *s, const struct sonde_diff_row *row, int side, const char *kernel)
+{
+    const struct sonde_query *q = s->queries[row->run[side]];
+    const struct sonde_cct_node *nodes = q->profile->nodes.items;
+    const uint32_t leaf = row->node[side], routine = row->op || nodes[leaf].kind == SONDE_FRAME_API ? leaf : sonde_profile_routine(q->profile, leaf);
+    struct sonde_view_table *list = sonde_cell_list(t);
+    uint32_t callers[PATH_MOST];
+    const uint32_t count = sonde_profile_callers(q->profile, leaf, callers, PATH_MOST);
+    for (uint32_t i = count; i-- > 0;) {
+        struct sonde_text name = {0};
+        sonde_name_routine(q, &name, &nodes[callers[i]]);
+        sonde_cell_take(list, &name);
+    }
+    if (kernel)
+        sonde_cell_text(list, kernel);
+    else if (!count || callers[0] != routine) {
+        struct sonde_text name = {0};
+        sonde_name_routine(q, &name, &nodes[routine]);
+        sonde_cell_take(list, &name);
+    }
+}
+
 static void names_cells(struct sonde_view_table *t, const struct sonde_diff_shown *s, const struct sonde_diff_row *row)
 {
     const int side = shown_side(row);
@@ -205,6 +230,7 @@ static void names_cells(struct sonde_view_table *t, const struct sonde_diff_show
     const char *was = row->op && has(row, SONDE_DIFF_BEFORE) ? kernel_of(s, row, SONDE_DIFF_BEFORE) : NULL;
     sonde_cell_text(t, kernel);
     sonde_cell_text(t, was && strcmp(was, kernel) != 0 ? was : NULL);
+    path_cell(t, s, row, side, kernel);
     sonde_text_fini(&here);
     sonde_text_fini(&before);
 }

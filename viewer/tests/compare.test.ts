@@ -1,11 +1,13 @@
 /* compare.test.ts - the page Compare: what follows from the answer of the request `diff`. */
 import { describe, expect, it } from "vitest";
 import { differenceColour } from "../src/draw/colours.js";
+import { changeOfNode, contextTree, sideOf } from "../src/model/comparetree.js";
+import { layoutFlame } from "../src/draw/flame.js";
 import { changeOf, compareSvg, csvRows, deltaText, matchText, metricsIn, ratioText, relativeText, scaleOf, testText, valueText, type Diff, type DiffRow } from "../src/model/compare.js";
 
 function row(before: number, after: number, more: Partial<DiffRow> = {}): DiffRow {
   return {
-    context: "step() a.c:1", context_before: null, kernel: "k", kernel_before: null, match: "same", node: 7, metric: "time",
+    context: "step() a.c:1", context_before: null, kernel: "k", kernel_before: null, path: ["main() a.c", "step() a.c", "k"], match: "same", node: 7, metric: "time",
     before, after, delta: after - before, low: null, high: null, p: null, significant: null, ...more,
   };
 }
@@ -88,5 +90,28 @@ describe("what is saved", () => {
     expect(widths[2]! / widths[0]!).toBeCloseTo(4);
     expect(svg).toContain("&lt;a&gt; &amp; b");
     expect(svg).toContain("+1.00 ms");
+  });
+});
+
+describe("the tree of contexts", () => {
+  const nodes = contextTree([
+    row(10, 40, { path: ["main", "a", "k"], significant: true }), row(30, 31, { path: ["main", "a", "j"], significant: false }), row(20, 0, { path: ["main", "b"], match: "gone" }), row(0, 5, { path: ["other"] }),
+  ]);
+  const find = (label: string) => nodes.find((node) => node.label === label)!;
+
+  it("adds up rows along their paths, on both sides", () => {
+    expect(["all", "main", "a", "k", "j", "b", "other"].map((label) => [find(label).before, find(label).after])).toEqual([[60, 76], [60, 71], [40, 71], [10, 40], [30, 31], [20, 0], [0, 5]]);
+    expect(nodes[find("main").children[0]!]!.label).toBe("a");
+  });
+
+  it("colours by what is significant, or was not tested", () => {
+    expect(["a", "k", "j", "b", "other"].map((label) => changeOfNode(find(label)))).toEqual([1, 1, null, -1, 1]);
+    expect(changeOfNode(find("main"))).toBeCloseTo((2 * 10) / 60);
+  });
+
+  it("lays both sides out in one order", () => {
+    const [before, after] = (["before", "after"] as const).map((side) => layoutFlame(sideOf(nodes, side), 0, 0.001).map(({ row: at }) => nodes[at]!.label));
+    expect(before).toEqual(["all", "main", "a", "b", "k", "j"]);
+    expect(after).toEqual(["all", "main", "other", "a", "k", "j"]);
   });
 });

@@ -874,6 +874,23 @@ class Tour {
         return cells.at(-1)?.text !== (row.significant ? "significant" : row.significant === null ? "not tested" : "not significant") ||
           ["before", "after"].some((side, k) => !isTime(sides[k]?.text, row[side]) || Math.abs(sides[k].bar - row[side] / most) > 1e-4);
       });
+      const total = { before: 0, after: 0 }, tops = new Map();
+      for (const row of rows)
+        for (const side of ["before", "after"]) {
+          total[side] += row[side];
+          const top = tops.get(row.path[0]) ?? { before: 0, after: 0 };
+          top[side] += row[side];
+          tops.set(row.path[0], top);
+        }
+      const scale = 560 / Math.max(total.before, total.after);
+      for (const side of ["before", "after"]) {
+        const boxes = await main.locator(`.compare-side[data-side="${side}"] .compare-box`).evaluateAll((all) =>
+          all.map((box) => ({ title: box.querySelector("title").textContent, y: Number(box.querySelector("rect").getAttribute("y")), width: Number(box.querySelector("rect").getAttribute("width")), fill: box.querySelector("rect").getAttribute("fill") })));
+        const level = (n) => boxes.filter(({ y }) => y === 22 + 20 * n), near = (box, value) => Math.abs(box.width + 0.5 - value * scale) < 0.6;
+        check(`compare: ${metric}, contexts ${side}, as long as sonde diff --json has them`, level(0).length === 1 && near(level(0)[0], total[side]) &&
+          [...tops].every(([name, top]) => top[side] * scale < 1 || level(1).some((box) => box.title.startsWith(`${name}: `) && near(box, top[side]))), JSON.stringify({ total, tops: [...tops], boxes: boxes.slice(0, 5) }));
+        check(`compare: ${metric}, contexts ${side} have colours of the legend's scale`, boxes.every(({ fill }) => /^#[0-9a-f]{6}$/.test(fill)));
+      }
       check(`compare: ${metric}, what sonde diff --json has, on one scale`, rows.length > 0 && found.length === Math.min(rows.length, 100) && !wrong, `${JSON.stringify(wrong)}: ${found.length} rows of ${rows.length}: ${JSON.stringify(found.slice(0, 3))}`);
     }
     await this.show("compare");

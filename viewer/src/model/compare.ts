@@ -11,6 +11,8 @@ export interface DiffRow {
   context_before: string | null;
   kernel: string | null;
   kernel_before: string | null;
+  /** Outermost first. */
+  path: string[];
   match: "same" | "moved" | "renamed" | "new" | "gone";
   node: number | null;
   metric: Metric;

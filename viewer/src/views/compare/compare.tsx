@@ -13,6 +13,7 @@ import { Length } from "../parts/bar.jsx";
 import { PictureButtons } from "../parts/download.jsx";
 import { Reading } from "../parts/empty.jsx";
 import { Scroll } from "../parts/scroll.jsx";
+import { Icicles } from "./icicles.jsx";
 import "../memory/memory.css";
 import "./compare.css";
 
@@ -87,6 +88,7 @@ function Rows({ diff }: { diff: Diff }) {
           <button type="button" onClick={() => saveText(`compare ${metric}.csv`, csvOf(csvRows(rows)), "text/csv")}>CSV</button>
         </span>
       </div>
+      <Icicles key={`icicles ${metric}`} rows={rows} metric={metric} colour={colour} />
       <SortTable key={metric} label={METRICS[metric]} rows={rows} columns={columns} keyOf={(row) => numbers.get(row)!} first={columns.findIndex(({ title }) => title === "difference")} />
     </section>
   );
