@@ -199,6 +199,9 @@ uint64_t sonde_messages_begin(void);
 /* After it: `count` may be 0, the call was there nevertheless. */
 void sonde_messages(uint32_t api, uint64_t enter_ns, const struct sonde_message *list, uint32_t count);
 
+/* What the library said of itself: once each. `name`: of the variable, or NULL; `text`, or NULL and `value`. Not inside a hooked call. */
+void sonde_library_says(enum sonde_setting_kind kind, const char *name, const char *text, uint64_t value);
+
 /* What the runtime reported about one finished operation. */
 struct sonde_completion {
     uint64_t key;               /* of its submission */

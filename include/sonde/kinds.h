@@ -297,6 +297,13 @@ enum sonde_message_kind {
 };
 /* clang-format on */
 
+/* What a library says of itself. Each: a text, or a number, of a name. */
+enum sonde_setting_kind {
+    SONDE_SETTING_VERSION = 1,   /* text: which library of messages it is */
+    SONDE_SETTING_EAGER_HOST,    /* bytes: a message of so many or more waits for its receiver, where that runs on the same host, */
+    SONDE_SETTING_EAGER_NETWORK, /* or on another one */
+};
+
 /* How a kernel's code was instrumented. Name; in JSON. */
 #define SONDE_ENGINE_MAP(X) \
     X(NONE, "none")         \

@@ -88,7 +88,8 @@
     X(CELL, struct sonde_row_cell, SONDE_ROWS_NO_ID)                                                       \
     X(BASE, struct sonde_row_base, SONDE_ROWS_NO_ID | SONDE_ROWS_FIRST)                                    \
     X(PLACE, struct sonde_row_place, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)                                 \
-    X(TALLY, struct sonde_row_tally, 0)
+    X(TALLY, struct sonde_row_tally, 0)                                                                    \
+    X(SETTING, struct sonde_row_setting, SONDE_ROWS_NO_ID | SONDE_ROWS_FIRST)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -516,6 +517,13 @@ struct sonde_row_base {
     uint64_t series_rows_dropped, message_rows_dropped, held_us;
 };
 #define SONDE_COLUMNS_BASE(X, row) { BYTES, sizeof(row), 0 },
+/* What a library said of itself. */
+struct sonde_row_setting {
+    uint32_t kind, reserved; /* enum sonde_setting_kind */
+    uint32_t name, text;     /* strings: of the variable; 0 none */
+    uint64_t value;          /* where there is no text */
+};
+#define SONDE_COLUMNS_SETTING(X, row) X(row, kind, ZERO) X(row, reserved, ZERO) X(row, name, ZERO) X(row, text, ZERO) X(row, value, ZERO)
 /* Objects of one size and site in memory of another device or of the host, which fall into cells: the first at the object's beginning, the last one as
  * long as is left. */
 struct sonde_row_array {
@@ -807,6 +815,7 @@ static_assert(sizeof(struct sonde_row_remote) == 40, "format");
 static_assert(sizeof(struct sonde_row_place) == 16, "format");
 static_assert(sizeof(struct sonde_row_array) == 24, "format");
 static_assert(sizeof(struct sonde_row_cell) == 24, "format");
+static_assert(sizeof(struct sonde_row_setting) == 24, "format");
 static_assert(sizeof(struct sonde_row_counter) == 48, "format");
 static_assert(sizeof(struct sonde_row_stall) == 64, "format");
 static_assert(sizeof(struct sonde_row_tally) == 48, "format");

@@ -88,6 +88,15 @@ static const struct sonde_view_column collective_columns[] = {
 };
 static const struct sonde_view_columns collective_list = SONDE_VIEW_COLUMNS("collectives", collective_columns);
 
+static const struct sonde_view_column limit_columns[] = {
+    {"library", NULL, SONDE_CELL_TEXT, 0, 0, "the MPI library, and its version"},
+    {"network", NULL, SONDE_CELL_BOOLEAN, 0, 0, "true: of messages to ranks of other hosts; false: of the same one"},
+    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "a message of so many or more waits until its receiver begins to receive it; null: not known"},
+    {"variable", NULL, SONDE_CELL_TEXT, 0, 0, "of the library, that decides it"},
+    {"ranks", NULL, SONDE_CELL_COUNT, 0, 0, "ranks whose library says so"},
+};
+static const struct sonde_view_columns limit_list = SONDE_VIEW_COLUMNS("limits", limit_columns);
+
 static const struct sonde_view_column columns[] = {
     {"messages", NULL, SONDE_CELL_COUNT, 0, 0, "messages from one rank to another; of a time window those that were sent in it"},
     {"apart", NULL, SONDE_CELL_COUNT, 0, 0, "messages and calls whose ranks ran on different hosts, whose clocks could not be aligned: their waiting is not known"},
@@ -97,6 +106,8 @@ static const struct sonde_view_column columns[] = {
     {"mixed", NULL, SONDE_CELL_COUNT, 0, 0, "calls of all ranks of a communicator that do not belong together"},
     {"lost", NULL, SONDE_CELL_COUNT, 0, 0, "messages that found no room in the measurement"},
     {"step", NULL, SONDE_CELL_TEXT, 0, 0, "range of the program that its steps are: the most frequent one that is in no other; null: there is none, or no rank waited"},
+    {"large_ns", NULL, SONDE_CELL_TIME, 0, 0, "of the waiting for late receivers, in calls whose message was as large as limits say, or larger; null: no limit is known where some waited"},
+    {"limits", NULL, SONDE_CELL_LIST, 0, 0, "from which size on messages wait for their receivers, as the libraries of the ranks say", .of = &limit_list},
     {"ranks", NULL, SONDE_CELL_LIST, 0, 0, "each rank", .of = &rank_list},
     {"waits", NULL, SONDE_CELL_LIST, 0, 0, "where ranks waited for others", .of = &place_list},
     {"pairs", NULL, SONDE_CELL_LIST, 0, 0, "who sent to whom", .of = &pair_list},
@@ -233,6 +244,15 @@ static void collective_row(struct sonde_view_table *t, const struct sonde_messag
         sonde_cell_int(t, c->most_ns > 0, most[i]);
 }
 
+static void limit_row(struct sonde_view_table *t, const struct sonde_messages *all, const struct sonde_message_limit *l)
+{
+    sonde_cell_text(t, sonde_intern_get(&all->texts, l->library));
+    sonde_cell_boolean(t, l->network);
+    sonde_cell_int(t, l->bytes, l->bytes);
+    sonde_cell_text(t, l->variable ? sonde_intern_get(&all->texts, l->variable) : NULL);
+    sonde_cell_int(t, true, l->ranks);
+}
+
 /* ---- sentences ------------------------------------------------------------------------------------------ */
 
 /* "the ranks waited 1.2 s for each other (31 % of their time), 0.9 s of it in MPI_Recv ← step() ring.c:13, mostly for rank 0, which ran work() ring.c; rank 3 longest: 40 % of its steps (train)". */
@@ -267,6 +287,36 @@ static void say_most(const struct sonde_query *q, const struct sonde_messages *a
                    sonde_number_time(there, (double)most->ns), sonde_text_get(&place), most->for_rank, sonde_text_get(&cause));
     sonde_text_fini(&place);
     sonde_text_fini(&cause);
+}
+
+/* "Open MPI 4.1.4: a message of 4.10 kB or more waits for its receiver (btl_vader_eager_limit): 85 % of the waiting for late receivers". */
+static void say_limits(const struct sonde_messages *all, struct sonde_view_data *out)
+{
+    uint64_t late_ns = 0;
+    bool said = false;
+    for (size_t i = 0; i < all->ranks.count; i++)
+        late_ns += all->ranks.items[i].wait_ns[SONDE_MESSAGE_WAIT_LATE_RECEIVER];
+    for (size_t i = 0; i < all->limits.count; i++) {
+        const struct sonde_message_limit *l = &all->limits.items[i];
+        const char *library = sonde_intern_get(&all->texts, l->library);
+        char size[SONDE_NUMBER_MAX], percent[SONDE_NUMBER_MAX];
+        struct sonde_text share = {0}, ranks = {0};
+        if (l->network && all->hosts < 2)
+            continue;
+        if (all->ranks.count != l->ranks)
+            sonde_text_format(&ranks, " (%u of the ranks)", l->ranks);
+        if (!said && late_ns && !all->unlimited_ns)
+            sonde_text_format(&share, "; %s of the waiting for late receivers is for such", sonde_number_percent(percent, (double)all->large_ns, (double)late_ns));
+        if (l->bytes)
+            sonde_view_say(out, false, "%s%s: a message of %s or more%s waits for its receiver (%s)%s", library, sonde_text_get(&ranks),
+                           sonde_number_bytes(size, (double)l->bytes), l->network ? " to another host" : "",
+                           sonde_intern_get(&all->texts, l->variable), sonde_text_get(&share));
+        else if (!l->network)
+            sonde_view_say(out, false, "%s%s: it is not known from which size on a message waits for its receiver", library, sonde_text_get(&ranks));
+        said = true;
+        sonde_text_fini(&share);
+        sonde_text_fini(&ranks);
+    }
 }
 
 static void say_faults(const struct sonde_messages *all, struct sonde_view_data *out)
@@ -330,7 +380,9 @@ static void fill(const struct sonde_query *q, const struct sonde_messages *all, 
     sonde_cell_int(t, true, all->mixed);
     sonde_cell_int(t, true, all->lost);
     sonde_cell_text(t, all->step ? sonde_intern_get(&all->step_names, all->step) : NULL);
-    struct sonde_view_table *ranks = sonde_cell_list(t), *places = sonde_cell_list(t), *pairs = sonde_cell_list(t), *collectives = sonde_cell_list(t);
+    sonde_cell_int(t, !all->unlimited_ns, all->large_ns);
+    struct sonde_view_table *limits = sonde_cell_list(t), *ranks = sonde_cell_list(t), *places = sonde_cell_list(t), *pairs = sonde_cell_list(t), *collectives = sonde_cell_list(t);
+    ROWS(limits, limit_row, all, );
     ROWS(ranks, rank_row, );
     ROWS(places, place_row, q, );
     ROWS(pairs, pair_row, );
@@ -342,6 +394,7 @@ static void fill(const struct sonde_query *q, const struct sonde_messages *all, 
     sonde_view_hide(places, all->step ? "of run" : "of steps");
     hide_library(ranks, all);
     say_most(q, all, out);
+    say_limits(all, out);
     say_faults(all, out);
     sonde_view_show(out, ranks, true);
     if (all->places.count)

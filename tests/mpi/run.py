@@ -4,7 +4,7 @@
     run.py --sonde build/bin/sonde --programs build/tests/mpi --work DIR CASE
 
 Programs are ranks.openmpi and ranks.mpich, one source built with each library. Cases: openmpi, mpich (the launcher is recorded),
-openmpi.each (each rank is recorded by a record of its own), unchanged (the program is as it is without Sonde), python, fortran, hosts (two, as far as their ranks can see), tool (another one), off,
+openmpi.each (each rank is recorded by a record of its own), eager (from which size on messages wait for their receivers: eager.c), unchanged (the program is as it is without Sonde), python, fortran, hosts (two, as far as their ranks can see), tool (another one), off,
 together (`mpirun sonde report` with each library).
 """
 import argparse
@@ -27,8 +27,8 @@ def require(yes, what):
         sys.exit(f"wrong: {what}")
 
 
-def run(*command, **options):
-    return subprocess.run(command, env=PLAIN, capture_output=True, text=True, timeout=900, **options)
+def run(*command, more={}, **options):
+    return subprocess.run(command, env={**PLAIN, **more}, capture_output=True, text=True, timeout=900, **options)
 
 
 class Said:
@@ -58,13 +58,13 @@ class Test:
             sys.exit(77)
         return program
 
-    def recorded(self, *command):
-        done = run(*command)
+    def recorded(self, *command, more={}):
+        done = run(*command, more=more)
         require(done.returncode == 0, f"status {done.returncode}: {done.stdout[-1000:]}{done.stderr[-3000:]}")
         return done
 
-    def record(self, *command):
-        return self.recorded(self.options.sonde, "record", "--force", "-o", self.out, "--", *command)
+    def record(self, *command, more={}):
+        return self.recorded(self.options.sonde, "record", "--force", "-o", self.out, "--", *command, more=more)
 
     def view(self, name, *options):
         done = self.recorded(self.options.sonde, "report", self.out, name, "--json", "--limit", "0", *options)
@@ -210,6 +210,83 @@ class Test:
             command = [f"mpirun.{library}", "-n", "3", self.program(library), "few"]
             alone, recorded = self.recorded(*command), self.record(*command)
             require(sorted(alone.stdout.splitlines()) == sorted(recorded.stdout.splitlines()), f"{library}: {alone.stdout}\n{recorded.stdout}")
+
+    def eager_limits(self, library, more, *words, before=()):
+        """What the view says, and what eager.c says of itself: (limits by reach, {bytes: times of MPI_Send}, variables)."""
+        program = os.path.join(self.options.programs, f"eager.{library}")
+        self.program(library)
+        done = self.record(f"mpirun.{library}", "-n", "2", *before, program, *map(str, words), more=more)
+        said = [line.split() for line in done.stdout.splitlines()]
+        sent = collections.defaultdict(list)
+        for word in said:
+            if word[0] == "sent":
+                sent[int(word[1])].append(int(word[2]))
+        got = self.view("messages")
+        require(all(row["ranks"] == 2 for row in got["limits"]) and len(got["limits"]) == 2, f"limits {got['limits']}")
+        return got, {row["network"]: (row["variable"], row["bytes"]) for row in got["limits"]}, sent, {word[1]: int(word[2]) for word in said if word[0] == "variable"}
+
+    def compare_eager(self, got, sent, limit):
+        """A message waits for its receiver from the limit on, and not below: by the program's clock, and by the rows of the trace."""
+        delay = 60_000_000
+        rows = self.messages()
+        sends, receives = ([m for m in rows if m["kind"] == kind] for kind in ("send", "receive"))
+        waits = collections.defaultdict(list)
+        for s, r in zip(sends, receives):
+            waits[s["bytes"]].append(r["posted_ns"] - s["enter_ns"] if s["enter_ns"] < r["posted_ns"] <= s["leave_ns"] else 0)
+        late = sum(row["late_receiver_ns"] for row in got["ranks"])
+        require(late == sum(map(sum, waits.values())), f"{late} ns, not those of {dict(waits)}")
+        if not limit:
+            require(got["large_ns"] is None, f"no limit, and {got['large_ns']} ns of it")
+            return
+        require(got["large_ns"] == sum(sum(times) for size, times in waits.items() if size >= limit), f"{got['large_ns']} ns of {dict(waits)}")
+        for size, times in sent.items():
+            for what, list_of in ("MPI_Send took", times), ("Sonde found", waits[size]):
+                waited = statistics.median(list_of) > delay / 2
+                require(waited == (size >= limit), f"{size} bytes, {what} {list_of}, the limit is {limit}")
+
+    def eager(self):
+        """From which size on messages wait for their receivers: what Open MPI's own ompi_info says, what MPI_T says in the program, and what was asked for."""
+        info = self.recorded("ompi_info", "--param", "btl", "vader", "--level", "9", "--parsable").stdout
+        default = int(re.search(r"^mca:btl:vader:param:btl_vader_eager_limit:value:(\d+)$", info, re.M)[1])
+        name = "btl_vader_eager_limit"
+        for more, limit in ({}, default), ({"OMPI_MCA_btl_vader_eager_limit": "65536"}, 65536):
+            got, limits, sent, variables = self.eager_limits("openmpi", more, limit - 128, limit, name)
+            require(limits[False] == (name, limit) == (name, variables[name]), f"{limits}, not {limit}; MPI_T says {variables}")
+            self.compare_eager(got, sent, limit)
+        text = self.recorded(self.options.sonde, "report", self.out, "messages").stdout
+        version = re.search(r"^mpi:version:full:v(.*)|Open MPI: (.*)", self.recorded("ompi_info").stdout, re.M)
+        require(f"Open MPI {version[1] or version[2]}: a message of 65.5 kB or more waits for its receiver ({name})" in " ".join(text.split()), text)
+        more = {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_eager_limit": "20000"}
+        got, limits, sent, variables = self.eager_limits("openmpi", more, 20000 - 128, 20000)
+        require(limits == {reach: ("btl_tcp_eager_limit", 20000) for reach in (False, True)}, f"without shared memory {limits}")
+        self.compare_eager(got, sent, 20000)
+
+    def eager_mpich(self):
+        """On UCX the limit is UCX's; else MPI_T has it, which is asked here by a library that says it sends in another way (device.c)."""
+        self.program("mpich")
+        if "ch4:ucx\n" not in self.recorded("mpichversion").stdout + "\n":
+            print("skipped: this MPICH does not send by UCX alone")
+            sys.exit(77)
+        for text, limit in ("16k", 16384), ("20000", 20000):
+            got, limits, sent, _ = self.eager_limits("mpich", {"UCX_RNDV_THRESH": text}, limit - 1, limit)
+            require(limits == {reach: ("UCX_RNDV_THRESH", limit) for reach in (False, True)}, f"{limits}, not {limit}")
+            self.compare_eager(got, sent, limit)
+        got, limits, sent, _ = self.eager_limits("mpich", {"UCX_RNDV_THRESH": "auto"}, 100, 300000)
+        require(limits == {reach: (None, None) for reach in (False, True)}, f"auto: {limits}")
+        self.compare_eager(got, sent, 0)
+        preload = os.path.join(self.options.programs, "device.mpich.so")
+        name = "MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE"
+        shell = ["sh", "-c", f'LD_PRELOAD="$LD_PRELOAD:{preload}" exec "$@"', "sh"]
+        for device, more, expected in (
+                ("ch3:sock", {name: "70000"}, {False: (name, 70000), True: (name, 70000)}),
+                ("ch3:nemesis", {name: "70001", "MPIR_CVAR_NEMESIS_SHM_EAGER_MAX_SZ": "30000"}, {False: ("MPIR_CVAR_NEMESIS_SHM_EAGER_MAX_SZ", 30000), True: (name, 70001)}),
+                ("ch3:nemesis", {name: "70002"}, {False: (name, 70002), True: (name, 70002)}),
+                ("ch4:ofi", {}, {False: (None, None), True: (None, None)}),
+                ("ch4:ucx ofi", {"UCX_RNDV_THRESH": "5k"}, {False: (None, None), True: (None, None)}),
+                ("none", {}, {False: (None, None), True: (None, None)})):
+            _, limits, _, variables = self.eager_limits("mpich", {"DEVICE": device, **more}, name, 10, before=shell)
+            require(limits == expected, f"{device}: {limits}, not {expected}")
+            require(variables[name] == int(more.get(name, variables[name])), f"MPI_T says {variables} in the program")
 
     def off(self):
         """What began before recording began is not told of, and what was told of has both its ends or is counted."""

@@ -9,6 +9,7 @@
 #include "analyze/model/steps.h"
 #include "collectives.h"
 #include "late.h"
+#include "limits.h"
 #include "matching.h"
 
 typedef SONDE_VECTOR(struct sonde__matched *) waiting_list;
@@ -99,6 +100,16 @@ static struct sonde_message_rank *rank_of(struct making *k, const struct sonde__
 static uint32_t place_comm(const struct sonde__matched *one)
 {
     return one->nccl ? one->comm : 0;
+}
+
+/* A call that waited for its receiver: was its message one of those that do? */
+static void add_large(struct making *k, const struct sonde__matched *one)
+{
+    const uint64_t limit = sonde__limit_of(&k->matching.m->processes[one->process], one->host != one->for_host);
+    if (one->wait != SONDE_MESSAGE_WAIT_LATE_RECEIVER)
+        return;
+    k->out->unlimited_ns += limit ? 0 : one->wait_ns;
+    k->out->large_ns += limit && one->bytes >= limit ? one->wait_ns : 0;
 }
 
 static int by_place(const void *left, const void *right)
@@ -564,6 +575,7 @@ static int sum_mpi(struct making *k)
         if (!one->wait_ns)
             continue;
         r->wait_ns[one->wait] += one->wait_ns;
+        add_large(k, one);
         rc = rc ? rc : sonde_vector_push(&k->waiting, one);
     }
     return rc;
@@ -644,6 +656,7 @@ int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde
     }
     rc = rc ? rc : sum_pairs(&k);
     rc = rc ? rc : sum_all(&k);
+    rc = rc ? rc : sonde__limits_read(m, out);
     out->messages = window ? 0 : k.matching.messages;
     for (size_t i = 0; window && i < out->pairs.count; i++)
         out->messages += out->pairs.items[i].count;
@@ -670,6 +683,8 @@ void sonde_messages_fini(struct sonde_messages *messages)
     sonde_vector_fini(&messages->pairs);
     sonde_vector_fini(&messages->places);
     sonde_vector_fini(&messages->collectives);
+    sonde_vector_fini(&messages->limits);
     sonde_intern_fini(&messages->comms);
     sonde_intern_fini(&messages->step_names);
+    sonde_intern_fini(&messages->texts);
 }

@@ -84,14 +84,25 @@ struct sonde_message_collective {
     uint64_t most_ns, for_ns;
 };
 
+/* What the libraries of so many ranks say: from how many bytes on a message waits for its receiver. */
+struct sonde_message_limit {
+    uint32_t library, variable;  /* in struct sonde_messages's texts: "MPICH 4.0.2"; 0 not known */
+    bool network;                /* to ranks of other hosts; else to those of the same one */
+    uint64_t bytes;              /* 0 not known */
+    uint32_t ranks;
+};
+
 struct sonde_messages {
     SONDE_VECTOR(struct sonde_message_rank) ranks;   /* by number */
     SONDE_VECTOR(struct sonde_message_pair) pairs;   /* most bytes first */
     SONDE_VECTOR(struct sonde_message_place) places; /* longest first */
     SONDE_VECTOR(struct sonde_message_collective) collectives; /* longest first */
-    struct sonde_intern comms, step_names;
     uint32_t step;           /* name of the steps (analyze/model/steps.h); 0: there are none */
     bool nccl;               /* there are collectives of NCCL */
+    SONDE_VECTOR(struct sonde_message_limit) limits; /* of most ranks first */
+    struct sonde_intern comms, step_names, texts;
+    uint64_t large_ns;       /* of the waiting for late receivers, in calls that sent so much or more */
+    uint64_t unlimited_ns;   /* and where that is not known */
     uint64_t messages;       /* sent, or received where the sender is not known */
     uint64_t apart;          /* of messages and calls: their ranks were on different hosts whose clocks could not be aligned */
     uint32_t hosts;

@@ -145,8 +145,14 @@ static __thread struct {
     }
 #define WRAP(name, parameters, arguments, after) WRAP_WITH(name, parameters, arguments, , after)
 
-WRAP(Init, (int *argc, char ***argv), (argc, argv), tell(&call, NULL, 0))
-WRAP(Init_thread, (int *argc, char ***argv, int wanted, int *provided), (argc, argv, wanted, provided), tell(&call, NULL, 0))
+static void initialized(const struct call *c, const void *caller)
+{
+    tell(c, NULL, 0);
+    sonde__mpi_settings(caller);
+}
+
+WRAP(Init, (int *argc, char ***argv), (argc, argv), initialized(&call, caller))
+WRAP(Init_thread, (int *argc, char ***argv, int wanted, int *provided), (argc, argv, wanted, provided), initialized(&call, caller))
 WRAP(Finalize, (void), (), tell(&call, NULL, 0))
 
 /* ---- one to one ------------------------------------------------------------------------- */

@@ -74,6 +74,9 @@ bool sonde__mpi_request_ended(const struct sonde_mpi_request *r, const void *sta
 /* Of a status that a receive has filled. Its communicator may have been freed since it was begun, when its string was `string`; 0: just now. */
 void sonde__mpi_received(mpi_handle comm, uint32_t string, const void *status, struct sonde_message *out);
 
+/* MPI_Init is over: tell what the library says of itself, once. */
+void sonde__mpi_settings(const void *caller);
+
 void sonde__mpi_forked(void);
 
 #endif
