@@ -39,8 +39,10 @@ PROGRAMS = {
     "arrays": ([PYTHON, os.path.join(HERE, "arrays.py")], "python3-pyopencl", "", []),
     "umat": ([PYTHON, os.path.join(HERE, "umat.py")], "python3-opencv", "", []),
     "usm": ([sys.executable, os.path.join(HERE, "usm.py")], "dpctl of PyPI", "", []),
+    "ndarrays": ([sys.executable, os.path.join(HERE, "ndarrays.py")], "dpnp of PyPI", "", []),
 }
-PYTHON_MODULES = {"arrays": "pyopencl", "umat": "cv2", "usm": "dpctl"}
+PYTHON_MODULES = {"arrays": "pyopencl", "umat": "cv2", "usm": "dpctl", "ndarrays": "dpnp"}
+SYCL = ("usm", "ndarrays")
 
 
 def normalized(text, by_timing):
@@ -98,13 +100,30 @@ def skip_if_missing(options):
 
 def check_callers(options, measurement, env):
     """Between the program's line and OpenCL lie libraries of SYCL's: none of them is who launched a kernel."""
-    if options.name != "usm":
+    if options.name not in SYCL:
         return
     out = harness.run([options.sonde, "report", measurement, "kernels", "--json"], env).out
-    nearest = [next(frame for frame in caller["frames"] if not (frame["module"] or "").endswith("libcounting.so")) for row in json.loads(out) for caller in row["callers"]]
-    others = {frame["name"] for frame in nearest if not (frame["file"] or "").endswith("usm.py")}
+    callers = [caller for row in json.loads(out) for caller in row["callers"]]
+    nearest = [next((frame for frame in caller["frames"] if not (frame["module"] or "").endswith("libcounting.so")), None) for caller in callers]
+    alone = sum(caller["count"] for caller, frame in zip(callers, nearest) if not frame)
+    # What is behind a task of the host's is launched by a thread of SYCL's when that ends: it has no line of the program.
+    if alone > sum(caller["count"] for caller in callers) / 10:
+        raise Failure(f"{alone} kernels are called by nobody")
+    others = {frame["name"] for frame in nearest if frame and not (frame["file"] or "").endswith(options.name + ".py")}
     if others:
         raise Failure(f"kernels are called from {others}")
+
+
+def check_kinds(options, measurement, env):
+    """SYCL's ways are in the measurement: shared memory of three kinds, a queue out of order, programs of SPIR-V."""
+    if options.name not in SYCL:
+        return
+    trace = json.loads(harness.run([options.sonde, "export", measurement, "--to", "json", "-q", "-o", "-"], env).out)
+    kinds = {thing["kind"] for process in trace["processes"] for thing in process["objects"]}
+    queues = [lane["out_of_order"] for process in trace["processes"] for lane in process["lanes"] if lane["kind"] == "queue" and lane["seen"]]
+    calls = {call["name"] for call in trace["calls"]}
+    if not {"device", "managed", "pinned"} <= kinds or not any(queues) or "clCreateProgramWithIL" not in calls:
+        raise Failure(f"no USM, queue out of order or SPIR-V: {kinds}, {queues}, {sorted(calls)}")
 
 
 def test(options):
@@ -134,6 +153,7 @@ def test(options):
     if options.sonde:
         harness.check_counts(harness.ledger(options, measurement, env), counted)
         check_callers(options, measurement, env)
+        check_kinds(options, measurement, env)
     print(f"ok   {options.name}: {counted}")
 
 
