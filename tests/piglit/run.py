@@ -9,7 +9,8 @@ Sonde the counting layer stands behind it, and the two must agree. Another run,
 of the execution tests, is with --values=all, in which most launches must be of
 instrumented kernels.
 Without --all: the API and interoperability tests, and of the build and execution tests a part,
-of which every second one; with --all every one of the 710 programs.
+of which every second one; with --all every one of the 710 programs. With --runtime another runtime than
+PoCL runs them, without --values (tests/values does that).
 """
 import argparse
 import bz2
@@ -95,7 +96,7 @@ def check_instrumented(options, measurement):
 
 
 def test(options):
-    options.folder = os.path.join(os.path.abspath(options.work), "all" if options.all else "subset")
+    options.folder = os.path.join(os.path.abspath(options.work), "all" if options.all else "runtime" if options.runtime else "subset")
     shutil.rmtree(options.folder, ignore_errors=True)
     os.makedirs(options.folder)
     prefix, measurement = os.path.join(options.folder, "count"), os.path.join(options.folder, "m.sonde")
@@ -112,6 +113,7 @@ def test(options):
         # Some of these programs end, on purpose, with commands that can never run.
         print(f"unmatched {book.get('unmatched')}")
         harness.check_counts(book, counted, unmatched_ok=True)
+    if options.sonde and not options.runtime:
         values = os.path.join(options.folder, "values.sonde")
         del env["OPENCL_LAYERS"], env["COUNT_OUT"]
         with_values = run(options, "values", [options.sonde, "record", "-q", "--values=all", "-o", values, "--"], env, "^program@execute")
@@ -125,7 +127,7 @@ def main():
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--timeout", type=float, default=10000)
     options = parser.parse_args()
-    harness.device_or_skip()
+    harness.device_or_skip(options.runtime)
     if not shutil.which("piglit"):
         print("skipped: piglit is not installed (package piglit)")
         sys.exit(harness.SKIP)
