@@ -283,7 +283,8 @@ class Test:
                 ("ch3:nemesis", {name: "70002"}, {False: (name, 70002), True: (name, 70002)}),
                 ("ch4:ofi", {}, {False: (None, None), True: (None, None)}),
                 ("ch4:ucx ofi", {"UCX_RNDV_THRESH": "5k"}, {False: (None, None), True: (None, None)}),
-                ("none", {}, {False: (None, None), True: (None, None)})):
+                ("none", {}, {False: (None, None), True: (None, None)}),
+                ("nameless", {}, {False: (None, None), True: (None, None)})):
             _, limits, _, variables = self.eager_limits("mpich", {"DEVICE": device, **more}, name, 10, before=shell)
             require(limits == expected, f"{device}: {limits}, not {expected}")
             require(variables[name] == int(more.get(name, variables[name])), f"MPI_T says {variables} in the program")

@@ -27,6 +27,16 @@ uint64_t sonde__limit_of(const struct sonde_process *p, bool network)
     return row ? row->value : 0;
 }
 
+/* As it may be shown; `other` where there is none, as in what is damaged. 0: out of memory. */
+static uint32_t text_of(struct sonde_intern *texts, const char *said, const char *other)
+{
+    struct sonde_text clean = {0};
+    sonde_text_add_clean(&clean, *said ? said : other);
+    const uint32_t id = clean.failed ? 0 : sonde_intern_text(texts, sonde_text_get(&clean));
+    sonde_text_fini(&clean);
+    return id;
+}
+
 /* "MPICH Version:\t4.0.2", "Open MPI v4.1.4" -> "MPICH 4.0.2", "Open MPI 4.1.4". */
 static uint32_t library_of(struct sonde_intern *texts, const char *version)
 {
@@ -41,7 +51,7 @@ static uint32_t library_of(struct sonde_intern *texts, const char *version)
         sonde_text_add(&name, name.length ? " " : "");
         sonde_text_add_bytes(&name, from + v, word - v);
     }
-    const uint32_t id = name.failed ? 0 : sonde_intern_text(texts, sonde_text_get(&name));
+    const uint32_t id = name.failed ? 0 : text_of(texts, sonde_text_get(&name), "MPI");
     sonde_text_fini(&name);
     return id;
 }
@@ -66,7 +76,7 @@ static int read_one(const struct sonde_process *p, bool network, struct sonde_me
         return 0;
     said.library = library_of(&out->texts, sonde_process_string(p, version->text));
     if (row) {
-        said.variable = sonde_intern_text(&out->texts, sonde_process_string(p, row->name));
+        said.variable = text_of(&out->texts, sonde_process_string(p, row->name), "?");
         said.bytes = row->value;
     }
     return said.library && (!row || said.variable) ? add(out, &said) : SONDE_ENOMEM;
@@ -79,7 +89,9 @@ static int by_ranks(const void *left, const void *right)
         return a->ranks > b->ranks ? -1 : 1;
     if (a->network != b->network)
         return a->network ? 1 : -1;
-    return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? -1 : 1;
+    return a->library < b->library ? -1 : a->library > b->library;
 }
 
 int sonde__limits_read(const struct sonde_measurement *m, struct sonde_messages *out)
