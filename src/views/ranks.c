@@ -63,6 +63,18 @@ static const struct sonde_view_column straggler_columns[] = {
 };
 static const struct sonde_view_columns straggler_list = SONDE_VIEW_COLUMNS("stragglers", straggler_columns);
 
+static const struct sonde_view_column figure_columns[] = {
+    {"metric", NULL, SONDE_CELL_TEXT, 0, 0, "count: operations, calls or samples; bytes; delay_ns: time between the calls of operations and their begins on the device"},
+    {"least", NULL, SONDE_CELL_NUMBER, 0, 0, "least of all ranks; a rank without it counts as 0"},
+    {"least_rank", NULL, SONDE_CELL_ID, 0, 0, "rank that has it"},
+    {"mean", NULL, SONDE_CELL_NUMBER, 0, 0, "mean of all ranks"},
+    {"median", NULL, SONDE_CELL_NUMBER, 0, 0, "median of all ranks"},
+    {"most", NULL, SONDE_CELL_NUMBER, 0, 0, "most of all ranks"},
+    {"most_rank", NULL, SONDE_CELL_ID, 0, 0, "rank that has it"},
+    {"imbalance", NULL, SONDE_CELL_SHARE, 0, 0, "most / mean - 1; null: the mean is 0"},
+};
+static const struct sonde_view_columns figure_list = SONDE_VIEW_COLUMNS("figures", figure_columns);
+
 static const struct sonde_view_column context_columns[] = {
     {NULL, "Unevenly spent in", SONDE_CELL_TEXT, SONDE_STYLE_STACK | SONDE_STYLE_MAIN, 0, "operation, API call or routine, and the nearest frames of the user's code"},
     {"kind", "what", SONDE_CELL_TEXT, 0, 2, "device: device time of operations in a calling context; call: host time in an API call; code: CPU time of a routine, by samples"},
@@ -74,6 +86,7 @@ static const struct sonde_view_column context_columns[] = {
     {"most_rank", "rank", SONDE_CELL_ID, 0, 0, "rank that has it"},
     {"imbalance", "imbalance", SONDE_CELL_SHARE, 0, 1, "most / mean - 1"},
     {"lost_ns", "most − mean", SONDE_CELL_TIME, 0, 0, "what all ranks would win if this were even, at most"},
+    {"metrics", NULL, SONDE_CELL_LIST, 0, 0, "what else is known of it, over all ranks", .of = &figure_list},
     {"node", NULL, SONDE_CELL_ID, 0, 0, "node of the view profile"},
     {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of the user's code, innermost first", .of = &sonde_frames},
 };
@@ -203,6 +216,21 @@ static void straggler_row(struct sonde_view_table *t, const struct sonde_query *
     sonde_cell_int(t, s->context != SIZE_MAX, (uint64_t)s->context_excess);
 }
 
+static void figure_row(struct sonde_view_table *t, const struct sonde_job *job, int figure, const struct sonde_rank_spread *s)
+{
+#define X(id, name, kind) [SONDE_RANK_FIGURE_##id] = name,
+    static const char *const names[] = {SONDE_RANK_FIGURE_MAP(X)};
+#undef X
+    sonde_cell_text(t, names[figure]);
+    sonde_cell_real(t, true, s->least);
+    sonde_cell_int(t, true, job->ranks.items[s->least_rank].rank);
+    sonde_cell_real(t, true, s->mean);
+    sonde_cell_real(t, true, s->median);
+    sonde_cell_real(t, true, s->most);
+    sonde_cell_int(t, true, job->ranks.items[s->most_rank].rank);
+    sonde_cell_share(t, s->imbalance, s->mean > 0);
+}
+
 static void context_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_job *job, const struct sonde_rank_context *c)
 {
     static const char *const kinds[] = {[SONDE_RANK_DEVICE] = "device", [SONDE_RANK_CALL] = "call", [SONDE_RANK_CODE] = "code"};
@@ -222,6 +250,9 @@ static void context_row(struct sonde_view_table *t, const struct sonde_query *q,
     sonde_cell_int(t, true, job->ranks.items[c->spread.most_rank].rank);
     sonde_cell_share(t, c->spread.imbalance, 1);
     sonde_cell_int(t, true, (uint64_t)c->lost_ns);
+    struct sonde_view_table *figures = sonde_cell_list(t);
+    for (int figure = 0; figure < SONDE_RANK_FIGURES; figure++)
+        figure_row(figures, job, figure, &c->of[figure]);
     sonde_cell_int(t, true, c->node);
     sonde_cell_frames(t, q, c->node);
 }

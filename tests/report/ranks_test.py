@@ -9,6 +9,11 @@ MS = 10**6
 KERNELS = ("advance", "exchange", "reduce")
 
 
+def size_of(rank, kernel):
+    """Bytes that a rank's operations say they move."""
+    return 100 * rank + len(kernel)
+
+
 class Ranks(Case):
     def rank(self, number, size, times, host="alpha", pid=None, program="/opt/demo/bin/demo", start_ns=10**12, build_id=b""):
         """A process of the rank whose kernels take these times, in ms, one launch each: {kernel: times}."""
@@ -21,7 +26,7 @@ class Ranks(Case):
             code = p.node(0, p.frame(live.NATIVE, module, 0x1000 * (1 + KERNELS.index(kernel))))
             for ms in launches:
                 end = at + 1000 + int(ms * MS)
-                p.enqueue(thread, queue, "clEnqueueNDRangeKernel", code, "kernel", at, at + 500, at + 1000, end, name=kernel)
+                p.enqueue(thread, queue, "clEnqueueNDRangeKernel", code, "kernel", at, at + 500, at + 1000, end, name=kernel, size=size_of(number, kernel))
                 at = end + 10
         p.write(self.path("m.sonde"))
         return p
@@ -57,6 +62,19 @@ class Ranks(Case):
         lost = [row["lost_ns"] for row in said["contexts"]]
         self.assertEqual(lost, sorted(lost, reverse=True))
         self.assertEqual((said["stragglers"], len(said["groups"])), ([], 1))
+
+    def test_every_metric_of_a_context(self):
+        """Rank i has i launches of `advance`, and rank 0 none; each begins 1,000 ns after its call."""
+        for number in range(5):
+            self.rank(number, 5, {"advance": [2.0] * number, "exchange": [1.0]})
+        row = next(row for row in self.json(self.path("m.sonde"), "ranks")["contexts"] if row["kind"] == "device" and row["name"] == "advance")
+        truth = {"count": list(range(5)), "bytes": [number * size_of(number, "advance") for number in range(5)], "delay_ns": [1000 * number for number in range(5)]}
+        self.assertEqual({m["metric"] for m in row["metrics"]}, set(truth))
+        for m in row["metrics"]:
+            of = truth[m["metric"]]
+            self.assertEqual((m["least"], m["least_rank"], m["most"], m["most_rank"], m["median"]), (min(of), 0, max(of), 4, statistics.median(of)), m["metric"])
+            self.assertAlmostEqual(m["mean"], statistics.mean(of))
+            self.assertAlmostEqual(m["imbalance"], max(of) / statistics.mean(of) - 1, places=6)
 
     def test_a_straggler_and_its_cause(self):
         said, truth = self.job(8, slow=5)

@@ -20,7 +20,7 @@
 /* The time of one context in one rank. */
 struct entry {
     uint32_t node, kind, rank; /* rank: index */
-    double ns;
+    double ns, of[SONDE_RANK_FIGURES];
 };
 typedef SONDE_VECTOR(struct entry) entries;
 
@@ -221,7 +221,11 @@ static int add_row(struct making *k, uint32_t index, struct sonde_rank_of_job *r
     } else {
         return 0;
     }
-    return e.ns > 0 && sonde_vector_push(&k->entries, e) ? SONDE_ENOMEM : 0;
+    e.of[SONDE_RANK_FIGURE_COUNT] = (double)row->count;
+    e.of[SONDE_RANK_FIGURE_MOVED] = (double)row->bytes;
+    if (e.kind == SONDE_RANK_DEVICE)
+        e.of[SONDE_RANK_FIGURE_DELAY] = (double)row->enqueue_queued_ns + (double)row->queued_submit_ns + (double)row->submit_start_ns;
+    return row->count && sonde_vector_push(&k->entries, e) ? SONDE_ENOMEM : 0;
 }
 
 /* Processes of one rank: `process` is the one whose nodes are located. */
@@ -261,6 +265,13 @@ static int by_context(const void *left, const void *right)
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
+static void add_entry(struct entry *to, const struct entry *more)
+{
+    to->ns += more->ns;
+    for (int k = 0; k < SONDE_RANK_FIGURES; k++)
+        to->of[k] += more->of[k];
+}
+
 static void fold_entries(entries *e)
 {
     size_t kept = 0;
@@ -268,7 +279,7 @@ static void fold_entries(entries *e)
         qsort(e->items, e->count, sizeof *e->items, by_context);
     for (size_t i = 0; i < e->count; i++)
         if (kept && !by_context(&e->items[kept - 1], &e->items[i]))
-            e->items[kept - 1].ns += e->items[i].ns;
+            add_entry(&e->items[kept - 1], &e->items[i]);
         else
             e->items[kept++] = e->items[i];
     e->count = kept;
@@ -324,6 +335,12 @@ static int make_contexts(struct making *k)
         values_of(k, first, c.ranks, k->scratch);
         c.spread = spread_of(k->scratch, k->job->ranks.count);
         c.lost_ns = c.spread.most - c.spread.mean;
+        for (int figure = 0; figure < SONDE_RANK_FIGURES; figure++) {
+            memset(k->scratch, 0, k->job->ranks.count * sizeof *k->scratch);
+            for (size_t i = first; i < end; i++)
+                k->scratch[k->entries.items[i].rank] = k->entries.items[i].of[figure];
+            c.of[figure] = spread_of(k->scratch, k->job->ranks.count);
+        }
         if (sonde_vector_push(&k->job->contexts, c) || sonde_vector_push(&k->first, first))
             return SONDE_ENOMEM;
     }

@@ -51,12 +51,28 @@ enum sonde_rank_kind {
     SONDE_RANK_CODE,   /* CPU time of a routine, by samples */
 };
 
+/* What else is known of a context, rank by rank: X(ID, name in JSON, kind). */
+#define SONDE_RANK_FIGURE_MAP(X) \
+    X(COUNT, "count", COUNT)     \
+    X(MOVED, "bytes", BYTES)     \
+    X(DELAY, "delay_ns", TIME)
+
+/* clang-format off */
+enum sonde_rank_figure {
+#define X(id, ...) SONDE_RANK_FIGURE_##id,
+    SONDE_RANK_FIGURE_MAP(X)
+#undef X
+    SONDE_RANK_FIGURES
+};
+/* clang-format on */
+
 /* The same code in all ranks. */
 struct sonde_rank_context {
     uint32_t node;         /* of the profile's tree */
     enum sonde_rank_kind kind;
     size_t ranks;          /* that have it */
     struct sonde_rank_spread spread; /* of its time; ranks without it count as 0 */
+    struct sonde_rank_spread of[SONDE_RANK_FIGURES]; /* likewise; of operations, calls, or samples. DELAY: of operations, between their calls and their begins */
     double lost_ns;        /* most - mean: what all others may wait for the slowest */
 };
 
