@@ -89,7 +89,8 @@
     X(BASE, struct sonde_row_base, SONDE_ROWS_NO_ID | SONDE_ROWS_FIRST)                                    \
     X(PLACE, struct sonde_row_place, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)                                 \
     X(TALLY, struct sonde_row_tally, 0)                                                                    \
-    X(SETTING, struct sonde_row_setting, SONDE_ROWS_NO_ID | SONDE_ROWS_FIRST)
+    X(SETTING, struct sonde_row_setting, SONDE_ROWS_NO_ID | SONDE_ROWS_FIRST)                                    \
+    X(JOB, struct sonde_row_job, SONDE_ROWS_NO_ID | SONDE_ROWS_FIRST)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -524,6 +525,12 @@ struct sonde_row_setting {
     uint64_t value;          /* where there is no text */
 };
 #define SONDE_COLUMNS_SETTING(X, row) X(row, kind, ZERO) X(row, reserved, ZERO) X(row, name, ZERO) X(row, text, ZERO) X(row, value, ZERO)
+/* Of a rank whose launcher names its jobs: one row. */
+struct sonde_row_job {
+    uint32_t name; /* string: the launcher's name of the job, or step */
+    uint32_t reserved;
+};
+#define SONDE_COLUMNS_JOB(X, row) X(row, name, ZERO) X(row, reserved, ZERO)
 /* Objects of one size and site in memory of another device or of the host, which fall into cells: the first at the object's beginning, the last one as
  * long as is left. */
 struct sonde_row_array {
@@ -835,6 +842,7 @@ static_assert(sizeof(struct sonde_row_sleep) == 24, "format");
 static_assert(sizeof(struct sonde_row_series) == 24, "format");
 static_assert(sizeof(struct sonde_row_message) == 56, "format");
 static_assert(sizeof(struct sonde_row_pause) == 16, "format");
+static_assert(sizeof(struct sonde_row_job) == 8, "format");
 static_assert(sizeof(struct sonde_row_symbol) == 24, "format");
 static_assert(sizeof(struct sonde_row_index) == 48, "format");
 

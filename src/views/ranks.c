@@ -109,7 +109,7 @@ static const struct sonde_view_column columns[] = {
     {"clock_bound_ns", NULL, SONDE_CELL_TIME, 0, 0, "of several hosts: all times are by one clock, to within that, by what ranks waited for each other; 0: there is one, or nothing aligns them"},
     {"hosts_apart", NULL, SONDE_CELL_COUNT, 0, 0, "hosts whose clocks nothing aligns with the others'"},
     {"missing", NULL, SONDE_CELL_LIST, 0, 0, "ranks of which nothing was recorded", .of = &member_list},
-    {"twice", NULL, SONDE_CELL_LIST, 0, 0, "ranks that processes of several hosts say they are", .of = &member_list},
+    {"twice", NULL, SONDE_CELL_LIST, 0, 0, "ranks that processes of several hosts, or of several jobs of a launcher, say they are", .of = &member_list},
     {"ranks", NULL, SONDE_CELL_LIST, 0, 0, "each rank", .of = &rank_list},
     {"metrics", NULL, SONDE_CELL_LIST, 0, 0, "each of their figures, over all ranks", .of = &metric_list},
     {"stragglers", NULL, SONDE_CELL_LIST, 0, 0, "ranks far above the others, and why", .of = &straggler_list},
@@ -323,6 +323,14 @@ static void say_clocks(const struct sonde_measurement *m, uint32_t hosts, struct
         sonde_view_say(out, false, "begin: clocks of hosts contradict each other: one was probably set while the ranks ran");
 }
 
+static void say_twice(const struct sonde_rank_of_job *r, struct sonde_view_data *out)
+{
+    if (r->other_job)
+        sonde_view_say(out, false, "processes of several jobs (%s, %s) say that they are rank %u: what stands there is of both", r->job, r->other_job, r->rank);
+    else
+        sonde_view_say(out, false, "processes on several hosts say that they are rank %u: what stands there is of both; were these two jobs?", r->rank);
+}
+
 static void say_faults(const struct sonde_query *q, const struct sonde_job *job, struct sonde_view_data *out)
 {
     struct sonde_text text = {0};
@@ -337,8 +345,7 @@ static void say_faults(const struct sonde_query *q, const struct sonde_job *job,
     sonde_text_fini(&text);
     for (size_t i = 0; i < job->ranks.count; i++)
         if (job->ranks.items[i].twice) {
-            sonde_view_say(out, false, "processes on several hosts say that they are rank %u: what stands there is of both; were these two jobs?",
-                           job->ranks.items[i].rank);
+            say_twice(&job->ranks.items[i], out);
             break;
         }
     if (job->other_size)

@@ -12,7 +12,7 @@ SEGMENT = 65536
 ROOM = SEGMENT - 64
 TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE HISTOGRAM CLOCK NOTE OP CALL "
           "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT PAUSE SLEEP VALUE ACCESS DUPLICATE FLOW "
-          "BITS TYPE GUESS REMOTE COUNTER SERIES MIGRATION MESSAGE STALL INSTRUCTION ARRAY CELL BASE TALLY").split()
+          "BITS TYPE GUESS REMOTE COUNTER SERIES MIGRATION MESSAGE STALL INSTRUCTION ARRAY CELL BASE PLACE TALLY SETTING JOB").split()
 KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
          "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
          "release peer_copy host_copy graph synchronize event_record event_wait collective").split()
@@ -37,7 +37,7 @@ ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<III
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
         "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII", "VALUE": "<IIHHI10Q", "ACCESS": "<5IHBB11Q", "DUPLICATE": "<4I2Q", "FLOW": "<4I2Q",
-        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d", "SERIES": "<QQd", "MIGRATION": "<4I3Q", "MESSAGE": "<4Q6I", "STALL": "<8I4Q", "INSTRUCTION": "<2I", "ARRAY": "<3I2HQ", "CELL": "<4IQ", "BASE": f"<Q{len(LEDGER)}Q{len(CPU)}Q3Q", "TALLY": "<2I5Q", "PAUSE": "<QQ"}
+        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d", "SERIES": "<QQd", "MIGRATION": "<4I3Q", "MESSAGE": "<4Q6I", "STALL": "<8I4Q", "INSTRUCTION": "<2I", "ARRAY": "<3I2HQ", "CELL": "<4IQ", "BASE": f"<Q{len(LEDGER)}Q{len(CPU)}Q3Q", "TALLY": "<2I5Q", "PAUSE": "<QQ", "JOB": "<II"}
 
 
 class Process:
@@ -233,6 +233,10 @@ class Process:
         """Samples of warps at an instruction; kind 1, 2, 3: elsewhere, dropped, lost."""
         of = [self.string(text) if text else 0 for text in (function, file)]
         self.add("STALL", device, *of, line, self.string(reason) if reason else 0, cycles, kind, 0, code, offset, samples, idle)
+
+    def job(self, name):
+        """What the launcher calls the job whose rank this is."""
+        self.add("JOB", self.string(name), 0)
 
     def note(self, text):
         self.add("NOTE", self.start_ns, text.encode())

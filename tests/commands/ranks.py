@@ -57,6 +57,15 @@ class Ranks(InFolder):
         for name, rank in by_name.items():
             self.assertIn(f"rank {rank} of 3: vector_add ({name})".encode(), trace)
 
+    def test_two_jobs_in_one_measurement(self):
+        """One after the other, each rank with children: of one job they are one rank."""
+        job = 'for job in %s; do for rank in 0 1; do PMIX_NAMESPACE=$job OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=$rank sh -c "$1; $1" & done; wait; done'
+        for name, jobs, twice in (("one", "17", []), ("two", "17 18", [0, 1])):
+            self.assertEqual(run("record", "-o", name, "--", "sh", "-c", job % jobs, "sh", PROGRAM, env=PLAIN).returncode, 0)
+            ranks = self.view(name, "ranks")
+            self.assertEqual((ranks["twice"], [row["processes"] for row in ranks["ranks"]]), (twice, [2 * len(jobs.split())] * 2))
+        self.assertIn("processes of several jobs (17, 18) say that they are rank 0", run("report", "two", "ranks").stdout)
+
     # ---- a record for each rank, and one measurement ------------------------------------------------------------
 
     def start(self, rank, size, *program, job="17", options=("-o", "job.sonde")):

@@ -15,11 +15,13 @@ def size_of(rank, kernel):
 
 
 class Ranks(Case):
-    def rank(self, number, size, times, host="alpha", pid=None, program="/opt/demo/bin/demo", start_ns=10**12, build_id=b""):
+    def rank(self, number, size, times, host="alpha", pid=None, program="/opt/demo/bin/demo", start_ns=10**12, build_id=b"", job=None):
         """A process of the rank whose kernels take these times, in ms, one launch each: {kernel: times}."""
         pid = pid or 100 + number
         p = live.Process(f"{host}-{pid}-0", pid, executable=program, start_ns=start_ns)
         p.rank = (number + 1, number + 1, size)
+        if job:
+            p.job(job)
         thread, queue = p.thread(pid), p.queue(p.device("Device"))
         module, at = p.module(program, build_id), p.start_ns
         for i, (kernel, launches) in enumerate(times.items()):
@@ -166,6 +168,16 @@ class Ranks(Case):
         text = self.ok("report", self.path("m.sonde"), "ranks").out
         self.assertIn("processes on several hosts say that they are rank 0", text)
         self.assertIn("some processes say that there are 2 ranks, others 3", text)
+
+    def test_two_jobs_of_one_host(self):
+        """Which a launcher gave other names: rank 1 has a child, and one that lost its environment."""
+        for number in range(4):
+            self.rank(number % 2, 2, {"advance": [10]}, pid=100 + number, job="prterun-a-1@1" if number in (0, 1) else "prterun-a-9@1" if number == 2 else None)
+        self.rank(1, 2, {"advance": [10]}, pid=110, job="prterun-a-1@1")
+        said = self.json(self.path("m.sonde"), "ranks")
+        self.assertEqual((said["twice"], [row["processes"] for row in said["ranks"]]), ([0], [2, 3]))
+        self.assertIn("processes of several jobs (prterun-a-1@1, prterun-a-9@1) say that they are rank 0: what stands there is of both",
+                      " ".join(self.ok("report", self.path("m.sonde"), "ranks").out.split()))
 
     def test_hosts_begin_and_programs(self):
         for number in range(4):

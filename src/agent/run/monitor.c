@@ -173,6 +173,8 @@ static void header_init(void)
     sonde__frames_executable(path);
     __atomic_store_n(&h->magic, SONDE_LIVE_MAGIC, __ATOMIC_RELEASE);
     __atomic_store_n(&a->header, h, __ATOMIC_RELEASE);
+    if (*a->config.job)
+        sonde__recorded_job(a->config.job);
 }
 
 static void nap(uint64_t ns)

@@ -68,6 +68,8 @@ bool sonde__config_read(struct sonde_config *config)
         strcpy(config->cpu_counters, counters);
     config->streams_per_thread = (uint32_t)number("SONDE_STREAMS_PER_THREAD", 256);
     config->rank = sonde_rank_read();
+    if (!sonde_rank_job(config->job, sizeof config->job))
+        config->job[0] = 0;
     if (config->streams_per_thread == 0)
         config->streams_per_thread = 1;
     if (config->memory_bytes < 8u << 20)

@@ -30,6 +30,7 @@ struct sonde_config {
     uint64_t delay_ms, duration_ms; /* SONDE_DELAY_MS, SONDE_DURATION_MS, 0 = none */
     uint32_t streams_per_thread; /* SONDE_STREAMS_PER_THREAD */
     struct sonde_rank rank;      /* by the launcher's variables, not ours */
+    char job[256];               /* what it calls its job; empty: it does not say */
 };
 
 /* What the agent was given as it came into the program: "NAME=value" strings and an empty one. NULL: the environment has it. */

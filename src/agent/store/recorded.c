@@ -1,4 +1,4 @@
-/* recorded.c - since when the program runs, and when recording was off (docs/report.md, "What was recorded").
+/* recorded.c - since when the program runs, in which job, and when recording was off (docs/report.md, "What was recorded").
  *
  * The agent comes with the first call of a GPU runtime; what the program did
  * before is in no row. Its length is known all the same: the preload library
@@ -60,6 +60,21 @@ void sonde__recorded_start(struct sonde_live_header *h)
         return; /* unknown, or a clock was set up anew: a machine that was moved */
     h->exec_ns = start_ns;
     h->cpu.before_ns = cpu_ns > used_ns ? cpu_ns - used_ns : 0;
+}
+
+/* ---- the job ------------------------------------------------------------------------------ */
+
+void sonde__recorded_job(const char *name)
+{
+    uint32_t id;
+    sonde__lock(&sonde__agent.table_lock);
+    const uint32_t text = sonde__text_id(name);
+    struct sonde_row_job *row = text ? ROW_ADD(JOB, struct sonde_row_job, &id) : NULL;
+    if (row) {
+        *row = (struct sonde_row_job){.name = text};
+        sonde__row_commit(SONDE_TABLE_JOB);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
 }
 
 /* ---- pauses ------------------------------------------------------------------------------ */

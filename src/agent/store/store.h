@@ -11,7 +11,7 @@
  *     busy.c      how long devices were busy
  *     trace.c     lanes on their way to disk
  *     room.c      segments of the live mapping, and their room on disk
- *     recorded.c  since when the program runs, and when recording was off
+ *     recorded.c  since when the program runs, in which job, and when recording was off
  *     files.c     the process's files
  *     available.c how much memory the program could still have
  *
@@ -128,6 +128,7 @@ bool sonde__room_await(void);
 /* ---- recorded.c ------------------------------------------------------------------------------ */
 
 void sonde__recorded_start(struct sonde_live_header *header); /* what came before the agent; header->start_ns is set. Monitor */
+void sonde__recorded_job(const char *name);                   /* which of a launcher's it is part of. Monitor */
 void sonde__recorded_pause(uint64_t from_ns);                 /* recording goes off. Any thread */
 void sonde__recorded_resume(uint64_t to_ns);                  /* it has gone on */
 

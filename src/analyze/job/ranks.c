@@ -70,6 +70,19 @@ static bool same_host(const struct sonde_process *a, const struct sonde_process 
     return length == sonde_host_length(b->name) && strncmp(a->name, b->name, length) == 0;
 }
 
+/* A child of a rank's process has the job's name from it, so that two names are two jobs. */
+static void compare_jobs(struct sonde_rank_of_job *r, const struct sonde_process *p)
+{
+    const struct sonde_rows *rows = &p->tables[SONDE_TABLE_JOB];
+    const char *name = rows->count ? sonde_process_string(p, ((const struct sonde_row_job *)rows->rows)->name) : "";
+    if (!*name)
+        return;
+    r->job = r->job ? r->job : name;
+    if (!r->other_job && strcmp(r->job, name) != 0)
+        r->other_job = name;
+    r->twice |= r->other_job != NULL;
+}
+
 static int find_ranks(struct making *k)
 {
     uint64_t first_ns = UINT64_MAX;
@@ -101,6 +114,7 @@ static int find_ranks(struct making *k)
             *last = one;
             last->begin_ns = p->header.start_ns + p->header.wall_offset_ns - first_ns;
         }
+        compare_jobs(last, p);
         add_header(last, p);
     }
     job->ranks.count = kept;

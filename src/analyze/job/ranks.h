@@ -35,7 +35,8 @@ struct sonde_rank_of_job {
     uint64_t begin_ns;           /* since the first process of the job began to be recorded, by the hosts' wall clocks */
     uint64_t of[SONDE_RANK_METRICS]; /* sums over its processes; WALL: the longest of them */
     uint32_t group;              /* index below */
-    bool twice;                  /* processes on different hosts say that they are this rank */
+    bool twice;                  /* processes on different hosts, or of different jobs, say that they are this rank */
+    const char *job, *other_job; /* the launcher's names of the latter; other_job NULL: there is but one job, or none is known */
 };
 
 /* Over the ranks. */

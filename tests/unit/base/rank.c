@@ -52,8 +52,36 @@ static void test_launchers(void **state)
     }
 }
 
+/* By the launcher whose rank it is. */
+static void test_jobs(void **state)
+{
+    static const struct {
+        const char *set[PAIRS_MAX][2], *job; /* NULL: none */
+    } jobs[] = {
+        {{{"PMIX_NAMESPACE", "17"}}, NULL},
+        {{{"OMPI_COMM_WORLD_RANK", "3"}, {"PMIX_NAMESPACE", "prterun-a-1@1"}, {"SLURM_JOB_ID", "5"}, {"SLURM_STEP_ID", "0"}}, "prterun-a-1@1"},
+        {{{"SLURM_PROCID", "3"}, {"SLURM_JOB_ID", "5"}, {"SLURM_STEP_ID", "0"}}, "5.0"},
+        {{{"SLURM_PROCID", "3"}, {"SLURM_JOB_ID", "5"}}, NULL},
+        {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TORCHELASTIC_RUN_ID", "mine"}, {"PMIX_NAMESPACE", "17"}}, "mine"},
+        {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TORCHELASTIC_RUN_ID", "none"}}, NULL},
+        {{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}, NULL},
+        {{{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "a name that is longer than its room"}}, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        char job[20];
+        clearenv();
+        for (int k = 0; k < PAIRS_MAX && jobs[i].set[k][0]; k++)
+            setenv(jobs[i].set[k][0], jobs[i].set[k][1], 1);
+        print_message("job %zu\n", i);
+        assert_int_equal(sonde_rank_job(job, sizeof job), jobs[i].job != NULL);
+        if (jobs[i].job)
+            assert_string_equal(job, jobs[i].job);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_launchers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_launchers), cmocka_unit_test(test_jobs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
