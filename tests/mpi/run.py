@@ -241,7 +241,7 @@ class Test:
         require(got["large_ns"] == sum(sum(times) for size, times in waits.items() if size >= limit), f"{got['large_ns']} ns of {dict(waits)}")
         for size, times in sent.items():
             for what, list_of in ("MPI_Send took", times), ("Sonde found", waits[size]):
-                waited = statistics.median(list_of) > delay / 2
+                waited = min(list_of) > delay / 2 # on a busy machine a smaller one may wait for the receiver's next look
                 require(waited == (size >= limit), f"{size} bytes, {what} {list_of}, the limit is {limit}")
 
     def eager(self):

@@ -11,7 +11,7 @@ KERNELS = ("advance", "exchange", "reduce")
 
 def size_of(rank, kernel):
     """Bytes that a rank's operations say they move."""
-    return 100 * rank + len(kernel)
+    return 100 * max(rank, 0) + len(kernel)
 
 
 class Ranks(Case):
