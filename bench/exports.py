@@ -4,7 +4,8 @@
     bench/exports.py [--build DIR] [--rounds N] [--operations N] [--out FILE]
 
 A made-up measurement (tests/synth): kernels and copies, an API call for each, 64 queues of 4 devices, 16 threads, no
-samples. CPU seconds and memory as in analyze.py; rates are by CPU time.
+samples. CPU seconds and memory as in analyze.py; rates are by CPU time. Parquet is written by the Python of build/venv, where
+that has pyarrow.
 """
 import argparse, json, os, shutil, subprocess, sys, tempfile
 
@@ -15,7 +16,7 @@ from analyze import Cost, median, paired, spread
 
 lines = []
 LANES = 64
-FORMATS = ["perfetto", "json", "csv", "sqlite", "chrome", "otf2", "tau", "speedscope", "pprof", "folded"]
+FORMATS = ["perfetto", "json", "csv", "sqlite", "chrome", "otf2", "tau", "speedscope", "pprof", "folded", "parquet"]
 
 
 def say(text=""):
@@ -34,6 +35,13 @@ def remove(path):
         shutil.rmtree(path)
     elif os.path.exists(path):
         os.unlink(path)
+
+
+def find_python(build):
+    """For Parquet. False: there is none with pyarrow."""
+    python = f"{build}/venv/bin/python"
+    os.environ.update(SONDE_EXPORT_PYTHON=python, SONDE_PREFIX=build, PYTHONPATH=os.path.join(os.path.dirname(HERE), "python"))
+    return os.path.exists(python) and subprocess.run([python, "-c", "import pyarrow.parquet"], stderr=subprocess.DEVNULL).returncode == 0
 
 
 class Exports:
@@ -60,6 +68,9 @@ class Exports:
         calls = sum(row["count"] for row in json.loads(calls))
         variants = {}
         for name in FORMATS:
+            if name == "parquet" and not find_python(self.build):
+                say("  parquet: left out, build/venv has no pyarrow")
+                continue
             out = f"{self.work}/out.{name}"
             variants[name] = lambda name=name, out=out: self.cost(name, [f"{self.build}/bin/sonde", "export", "-q", path, "--to", name, "-o", out], out)
         for name, more in (("sqlite", []), ("otf2", [str(LANES)])):

@@ -195,8 +195,8 @@ class Measurement:
 
     def parquet(self, folder: Union[str, os.PathLike], table: str = "operations", columns: Optional[Sequence[str]] = None, *,
                 force: bool = False, **which: Any) -> list[str]:
-        """Write a table as Parquet, a file for each process in `folder`, which appears when it is complete. Needs pyarrow. Returns
-        the files; `which` as in table(), but for `process`."""
+        """Write a table as Parquet in `folder`, which appears when it is complete: of a parallel job a file for each rank, with a
+        column `rank`, else one for each process. Needs pyarrow. Returns the files; `which` as in table(), but for `process`."""
         from ._parquet import write
         return write(self, folder, table, columns, force, which)
 

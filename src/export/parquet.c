@@ -1,4 +1,4 @@
-/* parquet.c - operations as Parquet files, one for each process, by `import sonde` and pyarrow in a Python of the user's.
+/* parquet.c - operations as Parquet files, one for each rank of a job, else for each process, by `import sonde` and pyarrow in a Python of the user's.
  *
  * Columns and their definitions are those of the table `operations` of libsonde (docs/library.md): nothing is defined twice.
  */
@@ -145,7 +145,7 @@ static int write_all(const struct sonde_measurement *m, struct sonde_out *out, s
 const struct sonde_export_format sonde_export_parquet = {
     .name = "parquet",
     .extension = "parquet",
-    .what = "operations as Parquet, one file for each process, by Python's pyarrow",
+    .what = "operations as Parquet, one file for each rank or process, by Python's pyarrow",
     .open_with = "read it with DuckDB, Polars, pandas or Dask: '*.parquet' of the folder",
     .form = SONDE_EXPORT_FOLDER,
     .mark = MARK,

@@ -8,12 +8,17 @@ import os
 import re
 import sqlite3
 import subprocess
+import sys
 
 import cli
 import formats_test
 import otf2_test
 import tau_test
 
+try:
+    import pyarrow.parquet
+except ImportError:
+    pyarrow = None
 try:
     import perfetto_check
 except ImportError as missing:
@@ -77,6 +82,7 @@ class Real(cli.Case):
             self.assertEqual(sum(json.load(file)["profiles"][0]["weights"]), total)
         with open(at("folded"), encoding="utf-8") as file:
             self.assertEqual(sum(formats_test.folded(file.read()).values()), total)
+        self.check_parquet(path, operations, at("parquet"))
         files = [tau_test.File(name) for name in glob.glob(at("tau") + "/MULTI__TIME/profile.0.[1-9]*")]
         self.assertEqual(round(1000 * sum(row[2] for file in files for row in file.flat.values())), total)
         done = subprocess.run([otf2_test.PYTHON, os.path.join(cli.HERE, "otf2_check.py"), os.path.join(at("otf2"), "traces.otf2")], capture_output=True)
@@ -86,6 +92,16 @@ class Real(cli.Case):
         found = json.loads(done.stdout)
         self.assertEqual(collections.Counter((name, begin, end) for at, name, begin, end, _, _ in found["slices"]
                                              if found["locations"][at]["type"] == "GPU"), operations)
+
+    def check_parquet(self, path, operations, folder):
+        """Its times are since the run began; a sanitized library cannot be loaded into Python."""
+        if not pyarrow or cli.SANITIZED:
+            return
+        self.ok("export", path, "--to", "parquet", "-q", "-f", "-o", folder,
+                env={"SONDE_EXPORT_PYTHON": sys.executable, "SONDE_PREFIX": cli.BUILD, "PYTHONPATH": os.path.join(cli.HERE, "../../python")})
+        table = pyarrow.parquet.read_table(folder, columns=["name", "start_ns", "end_ns"])
+        since = lambda rows: collections.Counter((name, start - min(s for _, s, _ in rows), end - start) for name, start, end in rows)
+        self.assertEqual(since([(row["name"], row["start_ns"], row["end_ns"]) for row in table.to_pylist()]), since(list(operations.elements())))
 
     def check_perfetto(self, path, rows, document):
         self.ok("export", path, "--to", "perfetto", "-o", self.path("t"), "-q")

@@ -371,6 +371,31 @@ class Others(Case):
             self.assertIn(said, done.stderr)
             self.assertFalse([name for name in os.listdir(self.folder) if "parquet" in name])
 
+    def test_a_job_has_a_partition_for_each_rank(self):
+        """With the totals of each rank, and where all ranks are one those of the report."""
+        duckdb, polars = self.need("duckdb"), self.need("polars")
+        import dask.dataframe
+        import pyarrow.dataset
+        self.measurement, truth = self.job()
+        folder = self.path("job.parquet")
+        self.assertEqual(self.export("-o", folder).returncode, 0)
+        self.assertEqual(sorted(os.listdir(folder)), ["_sonde", "no-rank.parquet", "rank-0.parquet", "rank-1.parquet", "rank-2.parquet"])
+        by_duckdb = duckdb.sql(f"select rank, name::varchar, sum(duration_ns)::bigint from '{folder}/*.parquet' group by all").fetchall()
+        self.assertEqual({(rank, name): ns for rank, name, ns in by_duckdb}, truth)
+        lazy = polars.scan_parquet(folder + "/*.parquet").with_columns(polars.col("name").cast(polars.String))
+        by_polars = lazy.group_by("rank", "name").agg(polars.col("duration_ns").sum()).collect().iter_rows()
+        self.assertEqual({(rank, name): ns for rank, name, ns in by_polars}, truth)
+        rows = pyarrow.dataset.dataset(folder).to_table(columns=["rank", "name", "duration_ns"], filter=pyarrow.dataset.field("rank") == 1)
+        self.assertEqual((set(rows["rank"].to_pylist()), sum(rows["duration_ns"].to_pylist())), ({1}, sum(ns for (rank, _), ns in truth.items() if rank == 1)))
+        parts = dask.dataframe.read_parquet(folder)
+        self.assertEqual(parts.npartitions, 4)
+        by_dask = parts.assign(name=parts["name"].astype(object)).groupby(["rank", "name"], dropna=False)["duration_ns"].sum().compute(scheduler="threads")
+        self.assertEqual({(None if rank != rank else int(rank), name): ns for (rank, name), ns in by_dask.items()}, truth)
+        kernels = {}
+        for (_, name), ns in truth.items():
+            kernels[name] = kernels.get(name, 0) + ns
+        self.assertEqual({row["name"]: row["total_ns"] for row in self.report(self.measurement, "kernels")}, kernels)
+
     def test_a_full_disk(self):
         """The same line as of every other format, and nothing is left: neither where no file may become large, nor in a small file system."""
         before = os.listdir(self.folder)
