@@ -102,8 +102,9 @@ static OTF2_CollectiveOp op_of(const char *function, uint32_t kind)
         {"MPI_Scan", OTF2_COLLECTIVE_OP_SCAN},
         {"MPI_Exscan", OTF2_COLLECTIVE_OP_EXSCAN},
     };
+    const size_t all = strlen(function), length = all > 2 && strcmp(function + all - 2, "_c") == 0 ? all - 2 : all; /* MPI_Bcast_c */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(function, known[i].name) == 0)
+        if (strncmp(function, known[i].name, length) == 0 && !known[i].name[length])
             return known[i].op;
     return kind == SONDE_MESSAGE_BARRIER     ? OTF2_COLLECTIVE_OP_BARRIER
            : kind == SONDE_MESSAGE_FROM_ROOT ? OTF2_COLLECTIVE_OP_BCAST

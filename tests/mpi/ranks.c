@@ -6,6 +6,30 @@
  */
 #include <mpi.h>
 
+#ifdef LARGE /* with counts of 64 bits (MPI 4.0) */
+#define MPI_Send MPI_Send_c
+#define MPI_Ssend MPI_Ssend_c
+#define MPI_Isend MPI_Isend_c
+#define MPI_Recv MPI_Recv_c
+#define MPI_Irecv MPI_Irecv_c
+#define MPI_Sendrecv MPI_Sendrecv_c
+#define MPI_Sendrecv_replace MPI_Sendrecv_replace_c
+#define MPI_Mrecv MPI_Mrecv_c
+#define MPI_Imrecv MPI_Imrecv_c
+#define MPI_Send_init MPI_Send_init_c
+#define MPI_Recv_init MPI_Recv_init_c
+#define MPI_Bcast MPI_Bcast_c
+#define MPI_Reduce MPI_Reduce_c
+#define MPI_Allreduce MPI_Allreduce_c
+#define MPI_Scan MPI_Scan_c
+#define MPI_Reduce_scatter_block MPI_Reduce_scatter_block_c
+#define MPI_Gather MPI_Gather_c
+#define MPI_Scatter MPI_Scatter_c
+#define MPI_Allgather MPI_Allgather_c
+#define MPI_Alltoall MPI_Alltoall_c
+#define MPI_Iallreduce MPI_Iallreduce_c
+#endif
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,6 +276,19 @@ NOINLINE static void collectives(MPI_Comm comm)
     MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
+#ifdef LARGE
+/* More than 2 GiB, by the count and by the type, in a call that moves nothing. */
+NOINLINE static void large(void)
+{
+    MPI_Datatype type;
+    MPI_Bcast(room, 3000000000, MPI_BYTE, 0, MPI_COMM_SELF), note_all("MPI_Bcast", 3000000000);
+    MPI_Type_contiguous_c(5000000000, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    MPI_Bcast(room, 1, type, 0, MPI_COMM_SELF), note_all("MPI_Bcast", 5000000000);
+    MPI_Type_free(&type);
+}
+#endif
+
 NOINLINE static void communicators(void)
 {
     MPI_Comm half, copy, again, none, across;
@@ -382,6 +419,9 @@ int main(int argc, char **argv)
     many_ways();
     collectives(MPI_COMM_WORLD);
     communicators();
+#ifdef LARGE
+    large();
+#endif
     errors();
 #ifdef WITH_OPENCL
     on_device();

@@ -18,31 +18,45 @@
 #define FAILED 16 /* no success in any library; for a program that calls a function which its library has not */
 #define FEW    32 /* requests of one call that need no memory */
 
-#define CALLS_MAP(X)                                                                                                                         \
-    X(Init) X(Init_thread) X(Finalize) X(Send) X(Bsend) X(Ssend) X(Rsend) X(Isend) X(Ibsend) X(Issend) X(Irsend) X(Recv) X(Irecv) X(Sendrecv)   \
-    X(Sendrecv_replace) X(Probe) X(Mprobe) X(Improbe) X(Mrecv) X(Imrecv) X(Send_init) X(Bsend_init) X(Ssend_init) X(Rsend_init) X(Recv_init) X(Start) X(Startall) X(Request_free)       \
-    X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome) X(Barrier) X(Bcast) X(Reduce) X(Allreduce) X(Scan)      \
-    X(Exscan) X(Reduce_scatter) X(Reduce_scatter_block) X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather) X(Allgatherv) X(Alltoall)      \
-    X(Alltoallv) X(Ibarrier) X(Ibcast) X(Ireduce) X(Iallreduce) X(Iscan) X(Iexscan) X(Ireduce_scatter) X(Ireduce_scatter_block) X(Igather)      \
-    X(Igatherv) X(Iscatter) X(Iscatterv) X(Iallgather) X(Iallgatherv) X(Ialltoall) X(Ialltoallv) X(Comm_dup) X(Comm_split) X(Comm_split_type)   \
-    X(Comm_create) X(Comm_create_group) X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent)          \
-    X(Intercomm_create) X(Intercomm_merge) X(Comm_free) X(Comm_disconnect)
+/* Those with a count (counted.h), and all others. */
+#define COUNTED_MAP(X) \
+    X(Send) X(Bsend) X(Ssend) X(Rsend) X(Isend) X(Ibsend) X(Issend) X(Irsend) X(Recv) X(Irecv) X(Sendrecv) X(Sendrecv_replace) X(Mrecv) X(Imrecv) \
+    X(Send_init) X(Bsend_init) X(Ssend_init) X(Rsend_init) X(Recv_init) X(Bcast) X(Reduce) X(Allreduce) X(Scan) X(Exscan) \
+    X(Reduce_scatter_block) X(Gather) X(Scatter) X(Allgather) X(Alltoall) X(Ibcast) X(Ireduce) \
+    X(Iallreduce) X(Iscan) X(Iexscan) X(Ireduce_scatter_block) X(Igather) X(Iscatter) X(Iallgather) \
+    X(Ialltoall)
+#define OTHERS_MAP(X) \
+    X(Init) X(Init_thread) X(Finalize) X(Probe) X(Mprobe) X(Improbe) X(Start) X(Startall) X(Request_free) X(Wait) X(Waitall) X(Waitany) X(Waitsome) \
+    X(Test) X(Testall) X(Testany) X(Testsome) X(Barrier) X(Ibarrier) X(Comm_dup) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group) \
+    X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_create) X(Intercomm_merge) X(Comm_free) \
+    X(Comm_disconnect) X(Reduce_scatter) X(Gatherv) X(Scatterv) X(Allgatherv) X(Alltoallv) X(Ireduce_scatter) X(Igatherv) X(Iscatterv) X(Iallgatherv) X(Ialltoallv)
 
 /* clang-format off */
 enum {
     NONE,
 #define X(name) CALL_##name,
-    CALLS_MAP(X)
+    OTHERS_MAP(X)
+    COUNTED_MAP(X)
+#undef X
+#define X(name) CALL_##name##_c,
+    COUNTED_MAP(X)
 #undef X
     CALLS
 };
 static const char *const api_names[] = {
     "",
 #define X(name) "MPI_" #name,
-    CALLS_MAP(X)
+    OTHERS_MAP(X)
+    COUNTED_MAP(X)
+#undef X
+#define X(name) "MPI_" #name "_c",
+    COUNTED_MAP(X)
 #undef X
 };
 /* clang-format on */
+
+#define CALL_OF(name) CALL_OF_(name)
+#define CALL_OF_(name) CALL_##name
 
 static uint32_t number_of(uint32_t call)
 {
@@ -70,12 +84,15 @@ static void tell(const struct call *c, const struct sonde_message *list, uint32_
 
 static void *next_of(void *_Atomic *cache, const char *name, const void *caller)
 {
+    static char none; /* stands for: the library has no such function */
     void *next = atomic_load_explicit(cache, memory_order_relaxed);
     if (__builtin_expect(!next, 0)) {
         next = sonde__mpi_function(name, caller);
+        if (!next && sonde__mpi_ready(caller))
+            next = &none;
         atomic_store_explicit(cache, next, memory_order_relaxed);
     }
-    return next;
+    return next == &none ? NULL : next;
 }
 
 static uint64_t begin(const void *caller)
@@ -94,19 +111,24 @@ static __thread struct {
     bool profiling;
 } entry __attribute__((tls_model("initial-exec")));
 
+/* Where the library has no such function. */
+#define LACKING(name, arguments) FAILED
+
 /* In the function `name`: `caller`, and `next`, the library's own, by the name that was called. */
-#define NEXT(name, parameters)                                                           \
+#define NEXT(name, parameters, arguments) NEXT_(name, parameters, arguments)
+#define NEXT_(name, parameters, arguments)                                                           \
     static void *_Atomic caches[2];                                                      \
     const void *caller = entry.caller;                                                   \
     const bool profiling = entry.profiling;                                              \
     int (*next) parameters;                                                              \
     *(void **)&next = next_of(&caches[profiling], profiling ? "PMPI_" #name : "MPI_" #name, caller); \
     if (__builtin_expect(!next, 0))                                                      \
-        return FAILED
+        return LACKING(name, arguments)
 
 /* The function `name`, whose body follows. Open MPI's functions for Fortran call those of C by the names of the profiling interface: only from there
  * they are the program's; from elsewhere (a tool of that interface, the library's own work) they are the library's alone. */
-#define DEFINE(name, parameters, arguments)                                              \
+#define DEFINE(name, parameters, arguments) DEFINE_(name, parameters, arguments)
+#define DEFINE_(name, parameters, arguments)                                              \
     static int own_##name parameters;                                                    \
     EXPORT int MPI_##name parameters;                                                    \
     int MPI_##name parameters                                                            \
@@ -125,7 +147,7 @@ static __thread struct {
         if (sonde__mpi_is_fortran(entry.caller))                                         \
             return own_##name arguments;                                                 \
         *(void **)&next = next_of(&cache, "PMPI_" #name, entry.caller);                  \
-        return next ? next arguments : FAILED;                                           \
+        return next ? next arguments : LACKING(name, arguments);                         \
     }                                                                                    \
     static int own_##name parameters
 
@@ -133,8 +155,8 @@ static __thread struct {
 #define WRAP_WITH(name, parameters, arguments, before, after)                            \
     DEFINE(name, parameters, arguments)                                                  \
     {                                                                                    \
-        NEXT(name, parameters);                                                          \
-        const struct call call = {CALL_##name, begin(caller)};                           \
+        NEXT(name, parameters, arguments);                                                          \
+        const struct call call = {CALL_OF(name), begin(caller)};                           \
         before;                                                                          \
         const int failed = next arguments;                                               \
         if (__builtin_expect(failed != 0, 0))                                            \
@@ -157,7 +179,7 @@ WRAP(Finalize, (void), (), tell(&call, NULL, 0))
 
 /* ---- one to one ------------------------------------------------------------------------- */
 
-static struct sonde_message to_send(mpi_handle comm, int to, int tag, mpi_handle type, int count)
+static struct sonde_message to_send(mpi_handle comm, int to, int tag, mpi_handle type, int64_t count)
 {
     struct sonde_mpi_comm *c = sonde__mpi_comm(comm);
     return (struct sonde_message){
@@ -169,7 +191,7 @@ static struct sonde_message to_send(mpi_handle comm, int to, int tag, mpi_handle
     };
 }
 
-static void sent(const struct call *c, mpi_handle comm, int to, int tag, mpi_handle type, int count)
+static void sent(const struct call *c, mpi_handle comm, int to, int tag, mpi_handle type, int64_t count)
 {
     if (!c->enter_ns)
         return;
@@ -178,28 +200,13 @@ static void sent(const struct call *c, mpi_handle comm, int to, int tag, mpi_han
 }
 
 /* Its request is another's from now on, that of a send: nothing comes in by it. */
-static void sent_by(const struct call *c, const void *request, mpi_handle comm, int to, int tag, mpi_handle type, int count)
+static void sent_by(const struct call *c, const void *request, mpi_handle comm, int to, int tag, mpi_handle type, int64_t count)
 {
     if (!is_known())
         return;
     sonde__mpi_request_forget(sonde__mpi_handle_at(request, 0));
     sent(c, comm, to, tag, type, count);
 }
-
-#define SEND(name)                                                                                              \
-    WRAP(name, (const void *from, int count, mpi_handle type, int to, int tag, mpi_handle comm),                \
-         (from, count, type, to, tag, comm), sent(&call, comm, to, tag, type, count))
-#define ISEND(name)                                                                                             \
-    WRAP(name, (const void *from, int count, mpi_handle type, int to, int tag, mpi_handle comm, void *request), \
-         (from, count, type, to, tag, comm, request), sent_by(&call, request, comm, to, tag, type, count))
-SEND(Send)
-SEND(Bsend)
-SEND(Ssend)
-SEND(Rsend)
-ISEND(Isend)
-ISEND(Ibsend)
-ISEND(Issend)
-ISEND(Irsend)
 
 /* Where the program wants no status, one of ours. */
 static void *status_or(void *status, void *own)
@@ -247,21 +254,6 @@ static void exchanged(const struct call *c, const struct sonde_message *sending,
         if (call.enter_ns)                                                                                                           \
             after;                                                                                                                   \
     })
-WRAP_STATUS(Recv, (void *to, int count, mpi_handle type, int from, int tag, mpi_handle comm, void *status),
-            (to, count, type, from, tag, comm, status), received(&call, comm, 0, status, found_since(comm, status)))
-WRAP_STATUS(Sendrecv,
-            (const void *send, int send_count, mpi_handle send_type, int to, int send_tag, void *receive, int count, mpi_handle type, int from, int tag,
-             mpi_handle comm, void *status),
-            (send, send_count, send_type, to, send_tag, receive, count, type, from, tag, comm, status), {
-                const struct sonde_message m = to_send(comm, to, send_tag, send_type, send_count);
-                exchanged(&call, &m, comm, status);
-            })
-WRAP_STATUS(Sendrecv_replace,
-            (void *both, int count, mpi_handle type, int to, int send_tag, int from, int tag, mpi_handle comm, void *status),
-            (both, count, type, to, send_tag, from, tag, comm, status), {
-                const struct sonde_message m = to_send(comm, to, send_tag, type, count);
-                exchanged(&call, &m, comm, status);
-            })
 WRAP_STATUS(Probe, (int from, int tag, mpi_handle comm, void *status), (from, tag, comm, status), {
     const int *word = status;
     probed.comm = comm;
@@ -305,22 +297,6 @@ static void receive_begun(const struct call *c, const void *request, mpi_handle 
     begun(c, request, r);
 }
 
-WRAP(Irecv, (void *to, int count, mpi_handle type, int from, int tag, mpi_handle comm, void *request), (to, count, type, from, tag, comm, request),
-     receive_begun(&call, request, comm, from, false))
-WRAP(Recv_init, (void *to, int count, mpi_handle type, int from, int tag, mpi_handle comm, void *request),
-     (to, count, type, from, tag, comm, request),
-     receive_begun(&call, request, comm, from, true))
-#define SEND_INIT(name)                                                                                         \
-    WRAP(name, (const void *from, int count, mpi_handle type, int to, int tag, mpi_handle comm, void *request), \
-         (from, count, type, to, tag, comm, request), {                                                         \
-             if (call.enter_ns)                                                                                 \
-                 begun(&call, request, (struct sonde_mpi_request){.message = to_send(comm, to, tag, type, count), .persistent = true}); \
-         })
-SEND_INIT(Send_init)
-SEND_INIT(Bsend_init)
-SEND_INIT(Ssend_init)
-SEND_INIT(Rsend_init)
-
 /* A message that was found is received later, and by no other receive; until then its handle stands for its communicator. */
 static void was_found(const struct call *c, const void *message, mpi_handle comm, int from)
 {
@@ -337,36 +313,6 @@ WRAP(Improbe, (int from, int tag, mpi_handle comm, int *flag, void *message, voi
     if (*flag)
         was_found(&call, message, comm, from);
 })
-
-DEFINE(Mrecv, (void *to, int count, mpi_handle type, void *message, void *status), (to, count, type, message, status))
-{
-    int own[MPI_STATUS_BYTES / sizeof(int)];
-    struct sonde_mpi_request r;
-    NEXT(Mrecv, (void *, int, mpi_handle, void *, void *));
-    const struct call call = {CALL_Mrecv, begin(caller)};
-    const bool known = is_known() && sonde__mpi_request_take(sonde__mpi_handle_at(message, 0), &r);
-    status = status_or(status, own);
-    const int failed = next(to, count, type, message, status);
-    if (known && !failed)
-        received(&call, r.comm, r.message.comm, status, r.message.posted_ns);
-    else
-        tell(&call, NULL, 0);
-    return failed;
-}
-
-DEFINE(Imrecv, (void *to, int count, mpi_handle type, void *message, void *request), (to, count, type, message, request))
-{
-    struct sonde_mpi_request r;
-    NEXT(Imrecv, (void *, int, mpi_handle, void *, void *));
-    const struct call call = {CALL_Imrecv, begin(caller)};
-    const bool known = is_known() && sonde__mpi_request_take(sonde__mpi_handle_at(message, 0), &r);
-    const int failed = next(to, count, type, message, request);
-    if (known && !failed)
-        begun(&call, request, r);
-    else
-        tell(&call, NULL, 0);
-    return failed;
-}
 
 /* Persistent ones: sends are told of as they start. */
 static void started(const struct call *c, const void *requests, int count)
@@ -388,7 +334,7 @@ WRAP(Startall, (int count, void *requests), (count, requests), started(&call, re
 
 DEFINE(Request_free, (void *request), (request))
 {
-    NEXT(Request_free, (void *));
+    NEXT(Request_free, (void *), (request));
     if (sonde__mpi_ready(caller))
         sonde__mpi_request_forget(sonde__mpi_handle_at(request, 0));
     return next(request);
@@ -486,10 +432,10 @@ static void end_is_told(const struct call *c, struct ending *e, const int *which
 #define WRAP_END(name, parameters, arguments, requests_count, requests, status, take, ended, which, always) \
     DEFINE(name, parameters, arguments)                                                              \
     {                                                                                                \
-        NEXT(name, parameters); \
+        NEXT(name, parameters, arguments); \
         if (__builtin_expect(!sonde__mpi_ready(caller), 0))                                          \
             return next arguments;                                                                   \
-        const struct call call = {CALL_##name, begin(caller)};                               \
+        const struct call call = {CALL_OF(name), begin(caller)};                               \
         struct ending e;                                                                             \
         end_begins(&e, requests_count, requests, status, take);                                      \
         if (e.own)                                                                                   \
@@ -552,7 +498,7 @@ static bool in_place(const void *buffer)
 }
 
 /* What one gives, or, where it gives what it has in the place of what it gets, that. */
-static uint64_t given(const void *from, int count, mpi_handle type, int other_count, mpi_handle other_type)
+static uint64_t given(const void *from, int64_t count, mpi_handle type, int64_t other_count, mpi_handle other_type)
 {
     return in_place(from) ? sonde__mpi_bytes(other_type, other_count) : sonde__mpi_bytes(type, count);
 }
@@ -588,45 +534,62 @@ static uint64_t sum_of(const int *counts, mpi_handle comm, mpi_handle type)
 #define P(...) __VA_ARGS__
 
 ALL(Barrier, Ibarrier, BARRIER, -1, 0, P(mpi_handle comm), P(comm))
-ALL(Bcast, Ibcast, FROM_ROOT, root, sonde__mpi_bytes(type, count), P(void *buffer, int count, mpi_handle type, int root, mpi_handle comm),
-    P(buffer, count, type, root, comm))
-ALL(Reduce, Ireduce, TO_ROOT, root, sonde__mpi_bytes(type, count),
-    P(const void *from, void *to, int count, mpi_handle type, mpi_handle op, int root, mpi_handle comm), P(from, to, count, type, op, root, comm))
-ALL(Allreduce, Iallreduce, ALL_TO_ALL, -1, sonde__mpi_bytes(type, count),
-    P(const void *from, void *to, int count, mpi_handle type, mpi_handle op, mpi_handle comm), P(from, to, count, type, op, comm))
-ALL(Scan, Iscan, PREFIX, -1, sonde__mpi_bytes(type, count),
-    P(const void *from, void *to, int count, mpi_handle type, mpi_handle op, mpi_handle comm), P(from, to, count, type, op, comm))
-ALL(Exscan, Iexscan, PREFIX, -1, sonde__mpi_bytes(type, count),
-    P(const void *from, void *to, int count, mpi_handle type, mpi_handle op, mpi_handle comm), P(from, to, count, type, op, comm))
 ALL(Reduce_scatter, Ireduce_scatter, ALL_TO_ALL, -1, sum_of(counts, comm, type),
     P(const void *from, void *to, const int *counts, mpi_handle type, mpi_handle op, mpi_handle comm), P(from, to, counts, type, op, comm))
-ALL(Reduce_scatter_block, Ireduce_scatter_block, ALL_TO_ALL, -1, members(comm) * sonde__mpi_bytes(type, count),
-    P(const void *from, void *to, int count, mpi_handle type, mpi_handle op, mpi_handle comm), P(from, to, count, type, op, comm))
-ALL(Gather, Igather, TO_ROOT, root, given(from, count, type, to_count, to_type),
-    P(const void *from, int count, mpi_handle type, void *to, int to_count, mpi_handle to_type, int root, mpi_handle comm),
-    P(from, count, type, to, to_count, to_type, root, comm))
 ALL(Gatherv, Igatherv, TO_ROOT, root, in_place(from) ? 0 : sonde__mpi_bytes(type, count),
     P(const void *from, int count, mpi_handle type, void *to, const int *to_counts, const int *places, mpi_handle to_type, int root, mpi_handle comm),
     P(from, count, type, to, to_counts, places, to_type, root, comm))
-ALL(Scatter, Iscatter, FROM_ROOT, root, given(to, to_count, to_type, count, type),
-    P(const void *from, int count, mpi_handle type, void *to, int to_count, mpi_handle to_type, int root, mpi_handle comm),
-    P(from, count, type, to, to_count, to_type, root, comm))
 ALL(Scatterv, Iscatterv, FROM_ROOT, root, in_place(to) ? 0 : sonde__mpi_bytes(to_type, to_count),
     P(const void *from, const int *counts, const int *places, mpi_handle type, void *to, int to_count, mpi_handle to_type, int root, mpi_handle comm),
     P(from, counts, places, type, to, to_count, to_type, root, comm))
-ALL(Allgather, Iallgather, ALL_TO_ALL, -1, given(from, count, type, to_count, to_type),
-    P(const void *from, int count, mpi_handle type, void *to, int to_count, mpi_handle to_type, mpi_handle comm),
-    P(from, count, type, to, to_count, to_type, comm))
 ALL(Allgatherv, Iallgatherv, ALL_TO_ALL, -1, in_place(from) ? 0 : sonde__mpi_bytes(type, count),
     P(const void *from, int count, mpi_handle type, void *to, const int *to_counts, const int *places, mpi_handle to_type, mpi_handle comm),
     P(from, count, type, to, to_counts, places, to_type, comm))
-ALL(Alltoall, Ialltoall, ALL_TO_ALL, -1, members(comm) * given(from, count, type, to_count, to_type),
-    P(const void *from, int count, mpi_handle type, void *to, int to_count, mpi_handle to_type, mpi_handle comm),
-    P(from, count, type, to, to_count, to_type, comm))
 ALL(Alltoallv, Ialltoallv, ALL_TO_ALL, -1, in_place(from) ? sum_of(to_counts, comm, to_type) : sum_of(counts, comm, type),
     P(const void *from, const int *counts, const int *places, mpi_handle type, void *to, const int *to_counts, const int *to_places, mpi_handle to_type,
       mpi_handle comm),
     P(from, counts, places, type, to, to_counts, to_places, to_type, comm))
+
+/* ---- with counts: as ints, and of 64 bits ----------------------------------------------------------- */
+
+#define SEND(name)                                                                                              \
+    NARROW(name, (const void *from, COUNT count, mpi_handle type, int to, int tag, mpi_handle comm), (from, count, type, to, tag, comm), count)                                                                                              \
+    WRAP(NAME(name), (const void *from, COUNT count, mpi_handle type, int to, int tag, mpi_handle comm),                \
+         (from, count, type, to, tag, comm), sent(&call, comm, to, tag, type, count))
+#define ISEND(name)                                                                                             \
+    NARROW(name, (const void *from, COUNT count, mpi_handle type, int to, int tag, mpi_handle comm, void *request), (from, count, type, to, tag, comm, request), count)                                                                                             \
+    WRAP(NAME(name), (const void *from, COUNT count, mpi_handle type, int to, int tag, mpi_handle comm, void *request), \
+         (from, count, type, to, tag, comm, request), sent_by(&call, request, comm, to, tag, type, count))
+#define SEND_INIT(name)                                                                                         \
+    NARROW(name, (const void *from, COUNT count, mpi_handle type, int to, int tag, mpi_handle comm, void *request), (from, count, type, to, tag, comm, request), count)                                                                                         \
+    WRAP(NAME(name), (const void *from, COUNT count, mpi_handle type, int to, int tag, mpi_handle comm, void *request), \
+         (from, count, type, to, tag, comm, request), {                                                         \
+             if (call.enter_ns)                                                                                 \
+                 begun(&call, request, (struct sonde_mpi_request){.message = to_send(comm, to, tag, type, count), .persistent = true}); \
+         })
+
+#define COUNTED(name, iname, wide, kind, root, bytes, parameters, arguments)     \
+    NARROW(name, (parameters), (arguments), wide)                                \
+    NARROW(iname, WITH(parameters), PUT(arguments), wide)                        \
+    ALL(NAME(name), NAME(iname), kind, root, bytes, P(parameters), P(arguments))
+
+#define COUNT int
+#define NAME(name) name
+#define NARROW(name, parameters, arguments, wide)
+#include "counted.h"
+#undef COUNT
+#undef NAME
+#undef NARROW
+#undef LACKING
+#define COUNT int64_t
+#define NAME(name) name##_c
+#define LACKING(name, arguments) LACKING_(name, arguments)
+#define LACKING_(name, arguments) narrow_##name arguments
+#define NARROW(name, parameters, arguments, wide) \
+    static int narrow_##name##_c parameters { return (wide) == (int)(wide) ? own_##name arguments : FAILED; }
+#include "counted.h"
+#undef LACKING
+#define LACKING(name, arguments) FAILED
 
 /* ---- communicators ------------------------------------------------------------------------------- */
 
@@ -660,7 +623,7 @@ MAKES(Intercomm_merge, P(mpi_handle comm, int high, void *out), P(comm, high, ou
 #define FREES(name)                                                                      \
     DEFINE(name, (void *comm), (comm))                                                   \
     {                                                                                    \
-        NEXT(name, (void *));                                                            \
+        NEXT(name, (void *), (comm));                                                            \
         if (sonde__mpi_ready(caller))                                                    \
             sonde__mpi_comm_freed(sonde__mpi_handle_at(comm, 0));                        \
         return next(comm);                                                               \

@@ -41,8 +41,8 @@ static struct {
     int (*group_size)(mpi_handle, int *);
     int (*translate)(mpi_handle, int, const int *, mpi_handle, int *);
     int (*group_free)(void *);
-    int (*type_size)(mpi_handle, int *);
-    int (*get_elements)(const void *, mpi_handle, int64_t *); /* MPI_Count has 64 bits in all of them */
+    int (*type_size)(mpi_handle, int64_t *); /* MPI_Count has 64 bits in all of them */
+    int (*get_elements)(const void *, mpi_handle, int64_t *);
     int (*test_cancelled)(const void *, int *);
     int (*initialized)(int *);
     int (*library_version)(char *, int *);
@@ -114,7 +114,7 @@ static bool look(const void *caller)
         {&mpi.group_size, "PMPI_Group_size"},
         {&mpi.translate, "PMPI_Group_translate_ranks"},
         {&mpi.group_free, "PMPI_Group_free"},
-        {&mpi.type_size, "PMPI_Type_size"},
+        {&mpi.type_size, "PMPI_Type_size_x"},
         {&mpi.get_elements, "PMPI_Get_elements_x"},
         {&mpi.test_cancelled, "PMPI_Test_cancelled"},
         {&mpi.initialized, "PMPI_Initialized"},
@@ -172,7 +172,7 @@ bool sonde__mpi_is_null_request(mpi_handle request)
 
 uint64_t sonde__mpi_bytes(mpi_handle type, int64_t count)
 {
-    int size = 0;
+    int64_t size = 0;
     return count > 0 && !mpi.type_size(type, &size) && size > 0 ? (uint64_t)count * (uint64_t)size : 0;
 }
 
