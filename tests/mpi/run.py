@@ -423,6 +423,9 @@ class Test:
             require((row["kind"], row["rank"]) == ("late sender", 1) and row["wait_ns"] > 20e6, f"{library}: {row}")
             frame = row["frames"][0]
             require((frame["name"], frame["line"]) == ("ring", line) and frame["file"].endswith("ranks.py"), f"{library}: {frame}")
+            exported = self.exported()
+            ended = {c["id"] for c in exported["contexts"] if c["name"] == "MPI_Finalize"}  # which mpi4py jumps to
+            require(len({m["process"] for m in exported["messages"] if m["context"] in ended}) == 3, f"{library}: MPI_Finalize was not called by all")
 
 
 def main():

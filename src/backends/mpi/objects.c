@@ -48,18 +48,31 @@ static struct {
     int (*library_version)(char *, int *);
 } mpi;
 
-void *sonde__mpi_function(const char *name, const void *caller)
+/* As the library, or program, in which `address` lies would get it. */
+static void *function_of(const char *name, const void *address)
 {
-    const int error = errno;
-    void *found = dlsym(RTLD_NEXT, name), *handle;
     struct link_map *module = NULL;
     Dl_info info;
-    /* The caller may have been opened for itself, as Python does, and the library with it. */
-    if (!found && dladdr1(caller, &info, (void **)&module, RTLD_DL_LINKMAP) && module && module->l_name[0] &&
+    void *handle, *found = NULL;
+    if (address && dladdr1(address, &info, (void **)&module, RTLD_DL_LINKMAP) && module && module->l_name[0] &&
         (handle = dlopen(module->l_name, RTLD_LAZY | RTLD_NOLOAD))) {
         found = dlsym(handle, name);
         dlclose(handle);
     }
+    return found;
+}
+
+void *sonde__mpi_function(const char *name, const void *caller)
+{
+    static void *_Atomic known; /* one of the library's */
+    const int error = errno;
+    void *found = dlsym(RTLD_NEXT, name);
+    /* The caller may have been opened for itself, as Python does, and the library with it. It may also have jumped here, which leaves the address of
+     * who called it: as mpi4py ends MPI. */
+    found = found ? found : function_of(name, caller);
+    found = found ? found : function_of(name, atomic_load_explicit(&known, memory_order_relaxed));
+    if (found)
+        atomic_store_explicit(&known, found, memory_order_relaxed);
     (void)dlerror(); /* the program's next dlerror is not about us */
     errno = error;
     return found;
