@@ -147,7 +147,13 @@ class Last(Case):
 
     def test_queues_that_come_and_go(self):
         """A few rows of each of thousands: what is old goes all the same."""
-        path = self.record(os.path.join(PROGRAMS, "queues"), "churn", "4000", options=["--last", "300ms", "--memory", "16M"])
+        for attempt in range(5): # the room is for so little time that on a busy machine nothing may have ended in it
+            try:
+                path = self.record(os.path.join(PROGRAMS, "queues"), "churn", "4000", options=["--last", "300ms", "--memory", "16M"])
+                break
+            except AssertionError as error:
+                if "no operations in" not in str(error) or attempt == 4:
+                    raise
         ledger = self.json(path, "ledger")
         self.assertGreater(ledger["seen"], 100)
         self.assertEqual((ledger["done"], ledger["trace_dropped"]), (ledger["seen"] - ledger["dropped"], 0))
