@@ -10,3 +10,28 @@ extern "C" __device__ __noinline__ SanitizerPatchResult SondeAsync(void *, uint6
 {
     return SANITIZER_PATCH_SUCCESS;
 }
+
+extern "C" __device__ __noinline__ SanitizerPatchResult SondeRemote(void *, uint64_t, void *, uint32_t, uint32_t, const void *)
+{
+    return SANITIZER_PATCH_SUCCESS;
+}
+
+extern "C" __device__ __noinline__ SanitizerPatchResult SondeRemoteAsync(void *, uint64_t, void *, uint32_t, uint32_t)
+{
+    return SANITIZER_PATCH_SUCCESS;
+}
+
+extern "C" __device__ __noinline__ SanitizerPatchResult SondeBulkLoad(void *, uint64_t, uint64_t, uint32_t, uint32_t, uint32_t, uint32_t)
+{
+    return SANITIZER_PATCH_SUCCESS;
+}
+
+extern "C" __device__ __noinline__ SanitizerPatchResult SondeBulkStore(void *, uint64_t, uint64_t, uint32_t, uint32_t)
+{
+    return SANITIZER_PATCH_SUCCESS;
+}
+
+extern "C" __device__ __noinline__ SanitizerPatchResult SondeBulkAtomic(void *, uint64_t, uint64_t, uint32_t, uint32_t)
+{
+    return SANITIZER_PATCH_SUCCESS;
+}

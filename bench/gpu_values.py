@@ -57,7 +57,7 @@ def emptied(bench):
         bench.failed["Compute Sanitizer"] = "no headers of it, or this Sonde has no patches"
         return None
     for part in ("bin", "lib"):
-        shutil.copytree(os.path.join(home, part), os.path.join(tree, part), symlinks=True)
+        shutil.copytree(os.path.join(home, part), os.path.join(tree, part), symlinks=True, dirs_exist_ok=True)
     major, minor = harness.ask_gpu().capability
     made = compiled(bench, "gpu_empty_patch.cu", os.path.join(tree, "lib", "sonde", "sonde-patches.fatbin"), "-fatbin", "--compile-as-tools-patch",
                     "--keep-device-functions", "-gencode", f"arch=compute_{major}{minor},code=sm_{major}{minor}", "-I", headers)

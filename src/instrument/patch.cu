@@ -638,11 +638,16 @@ __device__ sonde_patch_guess *found(const sonde_patch_launch *l, unsigned active
     return ready;
 }
 
+__device__ uint64_t code_of(uint64_t pc, uint32_t what, uint32_t bytes)
+{
+    return pc | static_cast<uint64_t>(what) << SONDE_PATCH_STORE | static_cast<uint64_t>(bytes) << SONDE_PATCH_BYTES;
+}
+
 __device__ void access(const sonde_patch_launch *l, uint64_t pc, uint64_t address, uint32_t bytes, const void *from, bool store)
 {
     const unsigned char *at = static_cast<const unsigned char *>(from);
     const uint32_t element = bytes < 8 ? bytes : 8;
-    const uint64_t code = pc | static_cast<uint64_t>(store) << SONDE_PATCH_STORE | static_cast<uint64_t>(element) << SONDE_PATCH_BYTES;
+    const uint64_t code = code_of(pc, store, element);
     const unsigned active = __activemask();
     sonde_patch_guess *ready = element < 8 ? found<small>(l, active, code, address, at, bytes) : found<large>(l, active, code, address, at, bytes);
     if (ready)
@@ -689,17 +694,20 @@ __device__ void count_remote(const sonde_patch_launch *l, uint64_t code, uint64_
     }
 }
 
-__device__ uint64_t code_of(uint64_t pc, uint32_t what, uint32_t bytes)
-{
-    return pc | static_cast<uint64_t>(what) << SONDE_PATCH_STORE | static_cast<uint64_t>(bytes) << SONDE_PATCH_BYTES;
-}
-
 /* Null: nothing, or what is not Sonde's, which is not touched. */
 __device__ const sonde_patch_launch *given(void *user)
 {
     const uint64_t bits = reinterpret_cast<uint64_t>(user), address = bits & ((1ull << SONDE_PATCH_MARKED) - 1);
     const bool is_ours = bits >> SONDE_PATCH_MARKED == SONDE_PATCH_MARK && address % sizeof(uint64_t) == 0;
     return is_ours ? reinterpret_cast<const sonde_patch_launch *>(address) : nullptr;
+}
+
+__device__ SanitizerPatchResult count_bulk(void *user, uint64_t pc, uint32_t what, uint64_t address, uint32_t pieces)
+{
+    const sonde_patch_launch *l = given(user);
+    if (l && pieces)
+        count_remote(l, code_of(pc, what, 16), address, pieces, true);
+    return SANITIZER_PATCH_SUCCESS;
 }
 
 } // namespace
@@ -750,26 +758,17 @@ extern "C" __device__ __noinline__ SanitizerPatchResult SondeBulkLoad(void *user
                                                                       uint32_t multicast)
 {
     (void)target, (void)barrier, (void)multicast;
-    const sonde_patch_launch *l = given(user);
-    if (l && data & 0xffff)
-        count_remote(l, code_of(pc, SONDE_PATCH_COPIES, 16), source, data & 0xffff, true);
-    return SANITIZER_PATCH_SUCCESS;
+    return count_bulk(user, pc, SONDE_PATCH_COPIES, source, data & 0xffff);
 }
 
 extern "C" __device__ __noinline__ SanitizerPatchResult SondeBulkStore(void *user, uint64_t pc, uint64_t target, uint32_t source, uint32_t pieces)
 {
     (void)source;
-    const sonde_patch_launch *l = given(user);
-    if (l && pieces)
-        count_remote(l, code_of(pc, SONDE_PATCH_STORES, 16), target, pieces, true);
-    return SANITIZER_PATCH_SUCCESS;
+    return count_bulk(user, pc, SONDE_PATCH_STORES, target, pieces);
 }
 
 extern "C" __device__ __noinline__ SanitizerPatchResult SondeBulkAtomic(void *user, uint64_t pc, uint64_t target, uint32_t source, uint32_t pieces)
 {
     (void)source;
-    const sonde_patch_launch *l = given(user);
-    if (l && pieces)
-        count_remote(l, code_of(pc, SONDE_PATCH_ATOMICS, 16), target, pieces, true);
-    return SANITIZER_PATCH_SUCCESS;
+    return count_bulk(user, pc, SONDE_PATCH_ATOMICS, target, pieces);
 }

@@ -238,19 +238,45 @@ int sonde__cubins_list(const char *folder, struct sonde__cubin_paths *paths)
     return rc;
 }
 
-bool sonde__cubins_read(const char *folder, sonde__cubin_fn fn, void *user)
+static int each_in(const char *folder, int (*each)(void *user, void *bytes, size_t size), void *user)
 {
     struct sonde__cubin_paths paths = {0};
-    const bool there = access(folder, R_OK) == 0;
-    (void)sonde__cubins_list(folder, &paths);
+    int rc = sonde__cubins_list(folder, &paths);
     for (size_t i = 0; i < paths.count; i++) {
         size_t size;
-        void *bytes = sonde__cubin_load(paths.items[i], &size);
+        void *bytes = rc ? NULL : sonde__cubin_load(paths.items[i], &size);
         if (bytes)
-            sonde__cubin_lines(bytes, size, fn, user);
+            rc = each(user, bytes, size);
         free(bytes);
         free(paths.items[i]);
     }
     sonde_vector_fini(&paths);
-    return there;
+    return rc;
+}
+
+int sonde__cubins_each(const char *dir, int (*each)(void *user, void *bytes, size_t size), void *user)
+{
+    struct sonde_text folder = {0};
+    sonde_text_format(&folder, "%s/" SONDE_CODE_FOLDER, dir);
+    const int rc = folder.failed ? SONDE_ENOMEM : each_in(sonde_text_get(&folder), each, user);
+    sonde_text_fini(&folder);
+    return rc;
+}
+
+struct told {
+    sonde__cubin_fn fn;
+    void *user;
+};
+
+static int tell_lines(void *user, void *bytes, size_t size)
+{
+    const struct told *to = user;
+    sonde__cubin_lines(bytes, size, to->fn, to->user);
+    return 0;
+}
+
+bool sonde__cubins_read(const char *folder, sonde__cubin_fn fn, void *user)
+{
+    (void)each_in(folder, tell_lines, &(struct told){fn, user});
+    return access(folder, R_OK) == 0;
 }

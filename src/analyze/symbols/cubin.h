@@ -23,6 +23,9 @@ void sonde__cubin_rows(void *bytes, size_t size, sonde__cubin_row_fn fn, void *u
 /* The bytes of one piece's file; the caller frees them. NULL: unreadable. */
 void *sonde__cubin_load(const char *path, size_t *size);
 
+/* Each piece of code that the measurement `dir` keeps, one after the other; `each` may change its bytes. 0, what `each` said first, or SONDE_ENOMEM. */
+int sonde__cubins_each(const char *dir, int (*each)(void *user, void *bytes, size_t size), void *user);
+
 /* Paths of all pieces in a folder, each to be freed; none where there is no folder. 0 or SONDE_ENOMEM. */
 struct sonde__cubin_paths {
     char **items;

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "base/vector.h"
 #include "cubin.h"
-#include "format/folder.h"
 #include "nvdisasm.h"
 
 #include <sonde/error.h>
@@ -33,8 +31,9 @@ static int wanted_symbols(struct sonde__disassembly *d, Elf *elf, indices *out)
     return rc;
 }
 
-static int read_code(struct sonde__disassembly *d, void *bytes, size_t size)
+static int read_code(void *user, void *bytes, size_t size)
 {
+    struct sonde__disassembly *d = user;
     indices symbols = {0};
     struct sonde__nvdisasm n;
     elf_version(EV_CURRENT);
@@ -53,21 +52,7 @@ static int read_code(struct sonde__disassembly *d, void *bytes, size_t size)
 
 int sonde__disassemble(struct sonde__disassembly *d, const char *dir)
 {
-    struct sonde__cubin_paths paths = {0};
-    struct sonde_text folder = {0};
-    sonde_text_format(&folder, "%s/" SONDE_CODE_FOLDER, dir);
-    int rc = folder.failed ? SONDE_ENOMEM : sonde__cubins_list(sonde_text_get(&folder), &paths);
-    for (size_t i = 0; i < paths.count; i++) {
-        size_t size;
-        void *bytes = rc ? NULL : sonde__cubin_load(paths.items[i], &size);
-        if (bytes)
-            rc = read_code(d, bytes, size);
-        free(bytes);
-        free(paths.items[i]);
-    }
-    sonde_vector_fini(&paths);
-    sonde_text_fini(&folder);
-    return rc;
+    return sonde__cubins_each(dir, read_code, d);
 }
 
 bool sonde__disassembly_section(const char *line, char **name)

@@ -14,11 +14,9 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "base/text.h"
 #include "base/vector.h"
 #include "cubin.h"
 #include "disassembly.h"
-#include "format/folder.h"
 #include "format/reader.h"
 #include "format/writer.h"
 #include "nvdisasm.h"
@@ -161,6 +159,7 @@ static int read_text(void *user, FILE *text)
         if (sonde__disassembly_section(line, &name)) {
             kernel = name;
             place.line = 0;
+            within = begins = false;
         } else if (read_place(line, &file, &number)) {
             if (!within || place.nvidias) {
                 snprintf(place.file, sizeof place.file, "%s", file);
@@ -196,26 +195,11 @@ static bool disassemble(struct places *s, const char *dir, int *rc)
     return !d.failed;
 }
 
-/* By line tables. */
-static int read_code(struct places *s, const char *dir)
+/* By its line table. */
+static int read_code(void *user, void *bytes, size_t size)
 {
-    struct sonde__cubin_paths paths = {0};
-    struct sonde_text folder = {0};
-    sonde_text_format(&folder, "%s/" SONDE_CODE_FOLDER, dir);
-    int rc = folder.failed ? SONDE_ENOMEM : sonde__cubins_list(sonde_text_get(&folder), &paths);
-    for (size_t i = 0; i < paths.count; i++) {
-        size_t size;
-        void *bytes = rc ? NULL : sonde__cubin_load(paths.items[i], &size);
-        if (bytes) {
-            sonde__cubin_rows(bytes, size, take_row, s);
-            rc = look_up(s);
-        }
-        free(bytes);
-        free(paths.items[i]);
-    }
-    sonde_vector_fini(&paths);
-    sonde_text_fini(&folder);
-    return rc;
+    sonde__cubin_rows(bytes, size, take_row, user);
+    return look_up(user);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------- */
@@ -253,7 +237,7 @@ int sonde_places_resolve(const char *dir, struct sonde_diag *diag)
     if (!rc && s.wanted.count && !disassemble(&s, dir, &rc) && !rc) {
         sonde_map_fini(&s.found);
         s.found = (struct sonde_map){0};
-        rc = read_code(&s, dir);
+        rc = sonde__cubins_each(dir, read_code, &s);
     }
     if (rc && m)
         sonde_diag_set(diag, rc, dir, "cannot find the lines of accesses of");
