@@ -1,7 +1,9 @@
 /* ticking.c - an operation every 5 ms, each waited for, and a line for each in a file: when it was asked for and when it was over, by
  * CLOCK_MONOTONIC_RAW. In the first half of the time these are kernels `spin`, then kernels `add`. tests/report/last_test.py runs it.
  *
- *     ticking SECONDS FILE [exit|kill|abort|hang|stuck [MILLISECONDS]]      0: as fast as it can
+ *     ticking SECONDS FILE [exit|kill|abort|hang|stuck [MILLISECONDS [OPERATIONS]]]
+ *
+ * MILLISECONDS 0: as fast as it can. OPERATIONS: longer than SECONDS, if need be, until there were so many.
  *
  * case: ticking 0 /dev/null => kernel=1
  */
@@ -23,7 +25,8 @@ int main(int argc, char **argv)
     struct guest g;
     FILE *log = argc > 2 ? fopen(argv[2], "w") : NULL;
     const uint64_t length_ns = argc > 1 ? (uint64_t)(atof(argv[1]) * 1e9) : 0;
-    const long nap_ns = (argc > 4 ? atol(argv[4]) : 5) * 1000000;
+    const long nap_ns = (argc > 4 ? atol(argv[4]) : 5) * 1000000, enough = argc > 5 ? atol(argv[5]) : 0;
+    long count = 0;
     if (!log)
         return 2;
     setvbuf(log, NULL, _IOLBF, 0);
@@ -37,7 +40,7 @@ int main(int argc, char **argv)
         fprintf(log, "%llu %llu %s\n", (unsigned long long)before, (unsigned long long)now(), late ? "add" : "spin");
         if (nap_ns)
             nanosleep(&(struct timespec){.tv_nsec = nap_ns}, NULL);
-    } while (now() - begin < length_ns);
+    } while (++count < enough || now() - begin < length_ns);
     if (argc > 3 && strcmp(argv[3], "kill") == 0)
         raise(SIGKILL);
     if (argc > 3 && strcmp(argv[3], "abort") == 0)

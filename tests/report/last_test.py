@@ -167,7 +167,7 @@ class Last(Case):
 
     def test_little_memory(self):
         """More than fits: the newest stays, exactly, and it is said."""
-        child = self.start(3, "exit", "0", options=["--last", "1m", "--memory", "8M"])
+        child = self.start(1, "exit", "0", "30000", options=["--last", "1m", "--memory", "8M"])  # 14,000 fit
         self.end(child)
         length = self.check(self.path("m.sonde"), 60)
         self.assertLess(self.json(self.path("m.sonde"), "ledger")["seen"], 0.9 * len(self.operations()))
