@@ -3,12 +3,21 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sonde/error.h>
 
 /* ---- numbers with units --------------------------------------------------- */
+
+uint32_t sonde_parse_pci(const char *address)
+{
+    unsigned domain, bus, device;
+    if (!address || sscanf(address, "%x:%x:%x", &domain, &bus, &device) != 3)
+        return 0;
+    return (domain & 0xffff) << 16 | (bus & 0xff) << 8 | (device & 0x1f) << 3;
+}
 
 int sonde_parse_size(const char *text, uint64_t *bytes)
 {

@@ -63,4 +63,7 @@ int sonde_option_read(const struct sonde_option *option, const char *spelled, co
 int sonde_parse_size(const char *text, uint64_t *bytes);
 int sonde_parse_duration(const char *text, uint64_t *ns);
 
+/* A PCI address, "00000000:1A:00.0", as the format keeps it: domain << 16 | bus << 8 | device << 3. 0: it is none, or NULL. */
+uint32_t sonde_parse_pci(const char *address);
+
 #endif

@@ -313,10 +313,8 @@ struct sonde_row_device {
     uint32_t backend; /* string id: "opencl" */
     uint64_t memory_bytes;
     uint32_t compute_units; /* multiprocessors; 0 unknown */
-    uint32_t pci;           /* SONDE_PCI of its address; 0 unknown */
+    uint32_t pci;           /* its address: domain << 16 | bus << 8 | device << 3 (sonde_parse_pci); 0 unknown. Two processes, or tools, mean one device */
 };
-/* Where a device is on PCI, for telling that two processes, or two tools, mean the same one. */
-#define SONDE_PCI(domain, bus, device) ((uint32_t)((domain) & 0xffff) << 16 | (uint32_t)((bus) & 0xff) << 8 | (uint32_t)((device) & 0x1f) << 3)
 #define SONDE_COLUMNS_DEVICE(X, row)                                                                       \
     X(row, platform, ZERO) X(row, name, ZERO) X(row, vendor, ZERO) X(row, driver, ZERO) X(row, kind, ZERO) \
     X(row, backend, ZERO) X(row, memory_bytes, ZERO) X(row, compute_units, ZERO) X(row, pci, ZERO)

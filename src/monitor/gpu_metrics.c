@@ -102,6 +102,38 @@ static void add_processes(const struct page *page)
             add_process(page, "sonde_nvml_process_utilization_ratio", &gpus->gpus[i], &gpus->gpus[i].processes[k], gpus->gpus[i].processes[k].use);
 }
 
+static void add_counters_of(const struct page *page, const char *family, bool adding_up, const char *help)
+{
+    char name[96];
+    snprintf(name, sizeof name, "sonde_%s", family);
+    sonde__metrics_family(page->out, page->form, name, "counter", NULL, help);
+    for (size_t i = 0; i < page->gpus->count; i++)
+        for (size_t k = 0; k < page->gpus->gpus[i].counter_count; k++) {
+            const struct sonde_gpu_counter *c = &page->gpus->gpus[i].counters[k];
+            if (c->adds_up != adding_up || isnan(c->total))
+                continue;
+            sonde_text_format(page->out, "%s_total", name);
+            add_device(page->out, &page->gpus->gpus[i]);
+            sonde__metrics_label(page->out, ",", "metric", c->metric);
+            sonde__metrics_label(page->out, ",", "unit", c->unit);
+            add_number(page->out, c->total);
+        }
+}
+
+/* What the hardware counts, where that was asked for. */
+static void add_counters(const struct page *page)
+{
+    sonde__metrics_family(page->out, page->form, "sonde_pm_sampled_seconds", "counter", "seconds", "Time that the hardware's counters are about.");
+    for (size_t i = 0; i < page->gpus->count; i++)
+        if (page->gpus->gpus[i].counter_count) {
+            sonde_text_add(page->out, "sonde_pm_sampled_seconds_total");
+            add_device(page->out, &page->gpus->gpus[i]);
+            add_number(page->out, page->gpus->gpus[i].sampled_s);
+        }
+    add_counters_of(page, "pm_counted", true, "What the hardware counted, by CUPTI's name and in its unit.");
+    add_counters_of(page, "pm_value_seconds", false, "Values of the hardware, each times the time that it is of: divided by the time sampled the mean.");
+}
+
 static void add_own(const struct page *page, const char *name, const char *help, uint64_t value)
 {
     sonde__metrics_family(page->out, page->form, name, "counter", NULL, help);
@@ -113,6 +145,7 @@ static void add_all(const struct page *page)
     add_devices(page);
     for (int i = 0; i < SONDE_GPU_METRICS;)
         i = add_family(page, i);
+    add_counters(page);
     add_processes(page);
 }
 
@@ -129,17 +162,20 @@ void sonde_metrics_heads(struct sonde_text *out)
 void sonde_metrics_all(struct sonde_text *out)
 {
     struct sonde_gpu_process processes[] = {{.kind = "compute"}, {.kind = "graphics"}, {.kind = "mps"}};
-    struct sonde_gpu gpu = {.processes = processes, .process_count = sizeof processes / sizeof *processes};
+    struct sonde_gpu_counter counters[] = {{.metric = "", .adds_up = true}, {.metric = ""}};
+    struct sonde_gpu gpu = {.processes = processes, .process_count = sizeof processes / sizeof *processes, .counters = counters, .counter_count = 2};
     struct sonde_watch_device device = {.name = "", .runtime = ""};
     struct sonde_watch_row rows[SONDE_OP_KIND_COUNT - 1]; /* without NONE, which is 0 */
+    const struct sonde_watch_counter counter = {.metric = ""};
+    double nothing = 0;
     char nameless[] = "";
     struct sonde_watch_process program = {.name = nameless, .program = "", .devices = &device, .device_count = 1, .rows = rows, .row_count = SONDE_OP_KIND_COUNT - 1};
     const struct sonde_asked_count asked = {.condition = ""};
     const struct sonde_openmetrics_own own = {.stores = {{.store = "csv"}, {.store = "sqlite"}}, .conditions = &asked, .condition_count = 1};
     for (uint32_t kind = 1; kind < SONDE_OP_KIND_COUNT; kind++)
-        rows[kind - 1] = (struct sonde_watch_row){.kind = kind, .name = ""};
+        rows[kind - 1] = (struct sonde_watch_row){.kind = kind, .name = "", .counted = &nothing};
     sonde_gpu_metrics_write(&(struct sonde_gpus){.gpus = &gpu, .count = 1}, SONDE_METRICS_CLASSIC, out);
-    sonde_openmetrics_write(&(struct sonde_watch){.processes = &program, .process_count = 1}, &own, SONDE_METRICS_CLASSIC, out);
+    sonde_openmetrics_write(&(struct sonde_watch){.processes = &program, .process_count = 1, .counters = &counter, .counter_count = 1}, &own, SONDE_METRICS_CLASSIC, out);
 }
 
 void sonde_gpu_metrics_write(const struct sonde_gpus *gpus, enum sonde_metrics_form form, struct sonde_text *out)

@@ -47,6 +47,7 @@ static void lose(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, nvmlRe
         return;
     s->gpu.up = false;
     r->lost++;
+    sonde__gpu_pm_end(r, s);
     sonde_text_format(&r->notes, "device %u, %s at %s, is lost: %s; it is asked again at each look\n", s->gpu.number, s->gpu.name, s->gpu.bus,
                       say(&r->nvml, answer));
 }
@@ -163,6 +164,9 @@ static void end(struct sonde__gpu_reader *r)
 {
     for (size_t i = 0; i < r->count; i++) {
         sonde__gpu_gpm_end(r, &r->states[i]);
+        sonde__gpu_pm_end(r, &r->states[i]);
+        free(r->states[i].pm);
+        free(r->states[i].gpu.counters);
         free(r->states[i].gpu.processes);
     }
     free(r->states);
@@ -208,6 +212,8 @@ static void read_device(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
         sonde__gpu_values(r, s, false);
     if (g->up)
         sonde__gpu_gpm(r, s, now_ns());
+    if (g->up && r->sampled)
+        sonde__gpu_pm(r, s, now_ns());
     if (g->up && slow)
         sonde__gpu_processes(r, s);
     if (!g->up)
@@ -237,8 +243,10 @@ struct sonde_gpus *sonde_gpus_create(void)
 
 static void free_shown(struct sonde_gpu *shown, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         free(shown[i].processes);
+        free(shown[i].counters);
+    }
     free(shown);
 }
 
@@ -253,21 +261,37 @@ void sonde_gpus_destroy(struct sonde_gpus *gpus)
     free(gpus);
 }
 
+void sonde_gpus_sample(struct sonde_gpus *gpus, const char *list, uint64_t interval_ns)
+{
+    gpus->reader->sampled = list;
+    gpus->reader->sampling_ns = interval_ns;
+}
+
+static void *copy_of(const void *items, size_t bytes)
+{
+    void *copy = malloc(bytes + 1);
+    if (copy && bytes)
+        memcpy(copy, items, bytes);
+    return copy;
+}
+
+static bool show(struct sonde_gpu *shown, const struct sonde_gpu *g)
+{
+    *shown = *g;
+    shown->processes = copy_of(g->processes, g->process_count * sizeof *g->processes);
+    shown->counters = copy_of(g->counters, g->counter_count * sizeof *g->counters);
+    return shown->processes && shown->counters;
+}
+
 int sonde_gpus_show(struct sonde_gpus *gpus)
 {
     struct sonde__gpu_reader *r = gpus->reader;
     struct sonde_gpu *shown = calloc(r->count + 1, sizeof *shown);
-    for (size_t i = 0; shown && i < r->count; i++) {
-        const struct sonde_gpu *g = &r->states[i].gpu;
-        shown[i] = *g;
-        shown[i].processes = malloc((g->process_count + 1) * sizeof *g->processes);
-        if (!shown[i].processes) {
-            free_shown(shown, i);
+    for (size_t i = 0; shown && i < r->count; i++)
+        if (!show(&shown[i], &r->states[i].gpu)) {
+            free_shown(shown, i + 1);
             shown = NULL;
-        } else if (g->process_count) {
-            memcpy(shown[i].processes, g->processes, g->process_count * sizeof *g->processes);
         }
-    }
     if (!shown)
         return SONDE_ENOMEM;
     free_shown(gpus->gpus, gpus->count);
@@ -295,6 +319,18 @@ struct sonde_gpus *sonde_gpus_create(void)
 void sonde_gpus_destroy(struct sonde_gpus *gpus)
 {
     free(gpus);
+}
+
+void sonde_gpus_sample(struct sonde_gpus *gpus, const char *list, uint64_t interval_ns)
+{
+    (void)gpus;
+    (void)list;
+    (void)interval_ns;
+}
+
+bool sonde_gpus_can_sample(const char *list)
+{
+    return *list;
 }
 
 void sonde_gpus_read(struct sonde_gpus *gpus)

@@ -120,6 +120,16 @@ struct sonde_gpu_process {
     double use;            /* share of the device's sampling period in which its kernels ran; NAN: unknown */
 };
 
+enum { SONDE_GPU_COUNTERS_MAX = 32 };
+
+/* What the hardware itself counts (PM sampling), where sonde_gpus_sample asked for it. */
+struct sonde_gpu_counter {
+    const char *metric; /* CUPTI's name; as long as the gpus */
+    char unit[32];      /* "": none, or not known */
+    bool adds_up;       /* it ends with ".sum": a count. Else a value, such as a share of a peak */
+    double total;       /* of a count what was counted, of a value value * s, since sampling began; NAN: the device does not have it */
+};
+
 struct sonde_gpu {
     unsigned number;       /* NVML's, from 0, in the order of PCI addresses: a program's may be another */
     char name[96], uuid[96], bus[32];
@@ -129,6 +139,9 @@ struct sonde_gpu {
     uint64_t read_ns, before_ns;      /* CLOCK_MONOTONIC of the two; 0: there was none */
     struct sonde_gpu_process *processes;
     size_t process_count;
+    struct sonde_gpu_counter *counters;
+    size_t counter_count;
+    double sampled_s;      /* of which the counters tell */
 };
 
 struct sonde_gpus {
@@ -144,6 +157,12 @@ struct sonde_gpus {
 /* NULL: out of memory. */
 struct sonde_gpus *sonde_gpus_create(void);
 void sonde_gpus_destroy(struct sonde_gpus *gpus);
+
+/* Before the first read: the hardware's counters are read, too, and the devices note them each `interval_ns`. `list`: metrics and sets of record --counters, with
+ * commas; kept. Where that does not work, a note says why, and it is tried again each minute. */
+void sonde_gpus_sample(struct sonde_gpus *gpus, const char *list, uint64_t interval_ns);
+/* It is such a list, of at most SONDE_GPU_COUNTERS_MAX metrics. */
+bool sonde_gpus_can_sample(const char *list);
 
 void sonde_gpus_read(struct sonde_gpus *gpus);
 /* 0, or SONDE_ENOMEM: then what was shown stays. */

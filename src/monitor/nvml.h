@@ -65,6 +65,7 @@ struct sonde__gpu_state {
     nvmlGpmSample_t sample[2];           /* NULL: no GPM. [0] is the older one */
     uint64_t sampled_ns;                 /* when that was taken; 0: never */
     double total[SONDE_GPU_METRICS];     /* of GPM: so far */
+    struct sonde__gpu_pm *pm;            /* of gpu_pm.c; NULL: nothing yet */
 };
 
 struct sonde__gpu_reader {
@@ -77,18 +78,22 @@ struct sonde__gpu_reader {
     uint64_t failed, lost;
     char driver[80], why[256];
     struct sonde_text notes;
+    const char *sampled;                 /* counters that are wanted; NULL: none */
+    uint64_t sampling_ns;
 };
 
 /* Judges the answer to a call about a device: true if it has values. Else `*without` is set where it will never have, for which reason
  * nobody has to ask again; a device that is lost is marked so, once; other failures are counted. */
 bool sonde__gpu_answered(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state, nvmlReturn_t answer, const char *call, bool *without);
 
-/* gpu_values.c, gpu_gpm.c, gpu_processes.c: each part of a look at a device that is up. */
+/* gpu_values.c, gpu_gpm.c, gpu_pm.c, gpu_processes.c: each part of a look at a device that is up. */
 /* Either what takes the driver long, or the rest. */
 void sonde__gpu_values(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state, bool slow);
 void sonde__gpu_gpm_begin(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state);
 void sonde__gpu_gpm(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state, uint64_t now_ns);
 void sonde__gpu_gpm_end(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state);
+void sonde__gpu_pm(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state, uint64_t now_ns);
+void sonde__gpu_pm_end(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state); /* also of one that is lost */
 void sonde__gpu_processes(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state);
 
 #endif

@@ -87,6 +87,27 @@ static void add_rows(const struct page *page, const struct of_rows *family)
         }
 }
 
+/* What the hardware counted, as far as it is theirs. */
+static void add_counted(const struct page *page)
+{
+    const struct sonde_watch *watch = page->watch;
+    sonde__metrics_family(page->out, page->form, "sonde_pm_attributed", "counter", NULL, "What the hardware counted, divided among the operations that ended meanwhile, by their times.");
+    for (size_t i = 0; i < watch->process_count; i++)
+        for (size_t k = 0; k < watch->processes[i].row_count; k++)
+            for (size_t c = 0; watch->processes[i].rows[k].counted && c < watch->counter_count; c++) {
+                const struct sonde_watch_row *row = &watch->processes[i].rows[k];
+                if (!watch->counters[c].metric)
+                    continue;
+                add_program(page->out, "sonde_pm_attributed_total", &watch->processes[i]);
+                add_device(page->out, &watch->processes[i], row->device);
+                sonde__metrics_label(page->out, ",", "kind", sonde_op_kind_name(row->kind));
+                sonde__metrics_label(page->out, ",", "kernel", row->name);
+                sonde__metrics_label(page->out, ",", "metric", watch->counters[c].metric);
+                sonde__metrics_label(page->out, ",", "unit", watch->counters[c].unit);
+                sonde_text_format(page->out, "} %.17g\n", row->counted[c]);
+            }
+}
+
 struct of_devices {
     const char *name, *type, *unit, *help;
     size_t offset; /* in struct sonde_watch_device */
@@ -211,6 +232,7 @@ void sonde_openmetrics_write(const struct sonde_watch *watch, const struct sonde
 {
     const struct page page = {.out = out, .watch = watch, .form = form};
     EACH(of_rows, add_rows);
+    add_counted(&page);
     EACH(of_devices, add_devices);
     EACH(of_programs, add_programs);
     add_lives(&page);

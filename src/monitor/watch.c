@@ -50,7 +50,7 @@ double sonde_watch_busy(const struct sonde_watch_process *p, const struct sonde_
 struct reading {
     struct sonde_watch *watch;
     const struct sonde_process *from;
-    const struct sonde_watch_process *before; /* NULL: the first look */
+    struct sonde_watch_process *before; /* NULL: the first look */
     struct sonde_watch_process to;
     SONDE_VECTOR(struct sonde_watch_row) rows;
     struct sonde_map index; /* device, kind and name's id -> row */
@@ -73,9 +73,11 @@ static const char *name_of(struct reading *r, const struct sonde_row_frame *fram
 static void set_before(const struct reading *r, struct sonde_watch_row *row)
 {
     for (size_t i = 0; r->before && i < r->before->row_count; i++) {
-        const struct sonde_watch_row *old = &r->before->rows[i];
+        struct sonde_watch_row *old = &r->before->rows[i];
         if (old->device == row->device && old->kind == row->kind && old->name == row->name) {
             row->before = old->now;
+            row->counted = old->counted;
+            old->counted = NULL;
             return;
         }
     }
@@ -142,6 +144,7 @@ static int read_devices(struct reading *r)
         return SONDE_ENOMEM;
     for (uint32_t i = 1; i < from->device_count; i++) {
         struct sonde_watch_device *device = &r->to.devices[i - 1];
+        device->pci = from->devices[i].pci;
         device->name = keep_name(r->watch, sonde_process_string(from, from->devices[i].name));
         device->runtime = keep_name(r->watch, sonde_process_string(from, from->devices[i].backend));
         device->current = "";
@@ -180,6 +183,8 @@ static void read_header(struct reading *r, bool lives)
 
 static void free_process(struct sonde_watch_process *p)
 {
+    for (size_t i = 0; i < p->row_count; i++)
+        free(p->rows[i].counted);
     free(p->name);
     free(p->devices);
     free(p->rows);

@@ -36,10 +36,12 @@ struct sonde_watch_row {
     uint32_t kind;       /* enum sonde_op_kind */
     const char *name;    /* of a kernel, as in its source; "" of others */
     struct sonde_watch_figures now, before;
+    double *counted;     /* of each of the watch's counters, so far; NULL: nothing (joined.h) */
 };
 
 struct sonde_watch_device {
     const char *name, *runtime;
+    uint32_t pci;          /* its address (sonde_parse_pci); 0: unknown */
     uint64_t busy_ns, kernel_ns, copy_ns; /* with any operation, a kernel, a copy: unions of intervals */
     uint64_t busy_before_ns;
     uint64_t waiting;      /* operations that were enqueued and have not finished; 0 where the runtime reports them when they have */
@@ -70,11 +72,19 @@ struct sonde_watch_process {
     size_t device_count, row_count;
 };
 
+/* A counter of the hardware (joined.h). */
+struct sonde_watch_counter {
+    const char *metric; /* CUPTI's name; NULL: none that adds up */
+    char unit[32];
+};
+
 struct sonde_watch {
     struct sonde_watch_process *processes; /* by start */
     size_t process_count;
     uint64_t looks, unread;  /* folders that could not be read, at all looks together */
     char unread_why[1024];   /* of the last one; empty: none */
+    const struct sonde_watch_counter *counters; /* of rows' `counted` */
+    size_t counter_count;
     char *folder;
     struct sonde_intern names;
 };

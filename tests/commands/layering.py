@@ -24,8 +24,9 @@ MAY = {
     "agent/sample": "agent/context agent/store agent/state agent/stack agent/preload format",
     "agent/run": "agent/sample agent/context agent/store agent/state agent/preload guest format base",
     "agent/preload": "format",
+    "counters": "guest",
     "backends": "guest",
-    "backends/cuda": "instrument guest",
+    "backends/cuda": "counters instrument guest",
     "backends/nccl": "guest",
     "backends/mpi": "guest",
     "backends/nvtx": "guest",
@@ -53,7 +54,7 @@ MAY = {
     "serve": "views analyze format base",
     "read": "export views analyze format base",
     "wasm": "serve views analyze format base",
-    "monitor": "analyze/symbols analyze/model format base",
+    "monitor": "counters analyze/symbols analyze/model format base",
     "ldms": "monitor format base",
     "attach": "format base",
     "cmds": "attach monitor serve export views analyze format base",
@@ -62,14 +63,14 @@ MAY = {
     "cmds/record": "cmds attach monitor analyze format base",
     "cmds/report": "cmds views analyze format base",
     "cmds/view": "cmds serve export views analyze format base",
-    "cmds/doctor": "cmds/record cmds analyze format base",
+    "cmds/doctor": "cmds/record cmds monitor analyze format base",
     "cmds/diff": "cmds/report cmds views analyze format base",
     "cmds/manual": "cmds/report cmds base",
 }
 # A backend knows the agent by the backend ABI (which brings the kinds), what it may use inside a program, and nothing else.
 PUBLIC_FOR_BACKENDS = {"sonde/backend.h", "sonde/kinds.h"}
 # What runs inside somebody's program has its locks and its memory from src/guest.
-IN_PROGRAMS = {"agent", "backends", "instrument"}
+IN_PROGRAMS = {"agent", "backends", "counters", "instrument"}
 BY_HAND = re.compile(r"MAP_ANONYMOUS|PTHREAD_MUTEX_INITIALIZER|pthread_mutex_init|pthread_spin_\w+|atomic_flag|\b[mc]alloc(?=\()|\brealloc(?=\()|\bstrn?dup(?=\()")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 

@@ -3,17 +3,22 @@ two (fixtures/record-nvml.c), told again by a libnvidia-ml.so.1 of this test (nv
 import json
 import math
 import os
+import re
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 import cli  # noqa: E402
+import live  # noqa: E402
 import monitoring  # noqa: E402
 from monitoring import Monitor, of, samples, top, until  # noqa: E402
 
+PROFILER = os.path.join(os.environ["SONDE_BUILD"], "tests/cuda-counters")
 STAND_IN = os.path.join(os.environ["SONDE_BUILD"], "tests/monitor/nvml")
 DATA = os.path.join(HERE, "fixtures", "h100x2.nvml.zst")
+RESOURCE_TAKEN = 39  # CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
 NOT_LOADED, NO_PERMISSION, NOT_SUPPORTED, LOST, UNKNOWN = 9, 4, 3, 15, 999
 
 # family -> (function or field, argument, number of the value, factor, labels)
@@ -281,6 +286,102 @@ class Gpus(cli.Case):
             self.assertEqual(list(of(found, "sonde_nvml_power_watts", "device")), ["1"])
             monitor.stop()
         self.assertEqual(monitor.said, "")
+
+    # ---- what the hardware counts: of a profiler that is made up (tests/unit/backends/cuda/libraries/profiler.c) --------------
+
+    def sampled(self, *args, **more):
+        """A monitor whose CUDA shows the first device alone."""
+        env = {**self.environment, "LD_LIBRARY_PATH": STAND_IN + ":" + PROFILER, "SONDE_CUPTI": os.path.join(PROFILER, "libcuda.so.1"), **more}
+        return Monitor(self.announced, "--counters", "known__a.sum,lacking.sum,known__b.avg.pct_of_peak_sustained_elapsed", *args, env=env)
+
+    def test_counters(self):
+        with self.sampled("--csv", self.path("csv"), SONDE_TEST_SAMPLES="25") as monitor:
+            found = samples(monitor.looked(4))
+            seconds = of(found, "sonde_pm_sampled_seconds_total", "device")
+            self.assertEqual(seconds["1"], 0)
+            self.assertGreater(seconds["0"], .25)  # the first sample of all is older than the start
+            self.assertAlmostEqual((seconds["0"] + .01) % .25, 0)
+            counted = of(found, "sonde_pm_counted_total", "device", "metric", "unit")
+            self.assertEqual(list(counted), [("0", "known__a.sum", "byte")])
+            self.assertAlmostEqual(counted["0", "known__a.sum", "byte"], seconds["0"] * 100 / .01)
+            values = of(found, "sonde_pm_value_seconds_total", "device", "metric", "unit")
+            self.assertEqual(list(values), [("0", "known__b.avg.pct_of_peak_sustained_elapsed", "%")])
+            self.assertAlmostEqual(list(values.values())[0], seconds["0"] * 101)
+            later = of(samples(monitor.looked(2)), "sonde_pm_sampled_seconds_total", "device")["0"]
+            self.assertGreaterEqual(later, seconds["0"] + .5)
+            monitor.stop()
+        self.assertEqual(sorted(monitor.said.splitlines()), ["sonde: device 0: counters: this device has no metric lacking.sum; it is left out",
+                                                            "sonde: device 1: counters: CUDA does not show this device (CUDA_VISIBLE_DEVICES?)"])
+        with open(self.path("csv", "device.csv"), encoding="utf-8") as file:
+            self.assertIn("pm_counted_total.known__a.sum.byte", file.readline())
+
+    def ran(self, address, *kernels):
+        """An announced program that has run these (name, seconds) on the device at an address, one after the other."""
+        p = live.Process("host-7-1", 7, start_ns=time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) - 10**12, state=1)
+        p.start_ns = self.start_ns = getattr(self, "start_ns", p.start_ns)
+        p.main = p.thread(7)
+        code = p.node(0, p.frame(live.NATIVE, p.module("/opt/demo/bin/demo"), 0x1234))
+        queue, at = p.queue(p.device("H100", pci=address, backend="cuda")), p.start_ns
+        for name, seconds in kernels:
+            p.enqueue(p.main, queue, "cuLaunchKernel", code, "kernel", at, at + 10, at + 400, at + 400 + int(seconds * 1e9), name=name)
+            at += int(seconds * 1e9) + 1000
+        new, target = self.path(f"new{at}"), os.path.join(self.announced, p.name)
+        p.write(new)
+        os.makedirs(target, mode=0o700, exist_ok=True)
+        held = monitoring.lock(os.path.join(new, p.name))
+        self.addCleanup(held.close)
+        os.replace(os.path.join(new, p.name, "live.sonde"), os.path.join(target, "live.sonde"))
+
+    def test_counters_by_program_and_kernel(self):
+        """Each look counts 2,500: the first operations that end have those of their look, the second, which took long, all since then."""
+        bus = self.recorded.moments[0]["nvmlDeviceGetPciInfo_v3", 0, "-"][1]
+        domain, number, device = (int(part, 16) for part in next(word for word in bus if word.count(":") == 2).split(".")[0].split(":"))
+        address = domain << 16 | number << 8 | device << 3
+        labels = {"metric": "known__a.sum", "process": "host-7-1", "program": "demo", "kind": "kernel", "unit": "byte"}
+        with self.sampled(SONDE_TEST_SAMPLES="25") as monitor:
+            until(lambda: of(samples(monitor.text()), "sonde_pm_sampled_seconds_total", device="0").get((), 0) > 1, "samples")
+            self.ran(address, ("x", .003))
+            monitor.looked(3)
+            self.ran(address, ("x", .006), ("y", .001))
+            first = of(samples(monitor.looked(4)), "sonde_pm_attributed_total", "kernel", **labels)
+            self.assertEqual(first, {"x": 1875, "y": 625})  # what it had done when it was met is in none
+            self.ran(address, ("x", 300.006), ("y", 100.001))
+            later = samples(monitor.looked(4))
+            second = of(later, "sonde_pm_attributed_total", "kernel", **labels)
+            gained = {name: second[name] - first[name] for name in first}
+            self.assertAlmostEqual(gained["x"] / gained["y"], 3)
+            self.assertEqual(round(sum(gained.values()), 3) % 2500, 0)
+            self.assertGreaterEqual(sum(gained.values()), 3 * 2500)  # what waited, too
+            self.assertLessEqual(sum(second.values()), of(later, "sonde_pm_counted_total", device="0")[()])
+            again = of(samples(monitor.looked(3)), "sonde_pm_attributed_total", "kernel", **labels)
+            self.assertEqual(again, second)
+        self.assertEqual(of(later, "sonde_pm_attributed_total", "metric", kernel="x"), {"known__a.sum": second["x"]})  # a share of a peak is not divided
+
+    def test_counters_of_a_device_that_is_away(self):
+        with self.sampled(SONDE_TEST_SAMPLES="5") as monitor:
+            until(lambda: of(samples(monitor.text()), "sonde_pm_sampled_seconds_total", device="0").get((), 0) > 0, "samples")
+            self.want(f"fail {LOST} * 0\n")
+            monitor.looked(3)
+            then, now = (of(samples(monitor.looked(2)), "sonde_pm_sampled_seconds_total", device="0")[()] for _ in range(2))
+            self.assertEqual(now, then)
+
+    def test_counters_that_another_tool_has(self):
+        with self.sampled(SONDE_TEST_REFUSES=str(RESOURCE_TAKEN)) as monitor:
+            found = samples(monitor.looked(4))
+            self.assertEqual(of(found, "sonde_pm_counted_total", "metric"), {})
+            self.assertEqual(of(found, "sonde_nvml_device_up", "device"), {"0": 1, "1": 1})
+            monitor.stop()
+        self.assertEqual(len(re.findall(r"cannot sample on this device \(another tool may do that\)", monitor.said)), 1, monitor.said)
+
+    def test_counters_without_cupti(self):
+        with self.sampled(SONDE_CUPTI="/nowhere/libcupti.so") as monitor:
+            self.assertIn("sonde_nvml_device_up", samples(monitor.looked(3)))
+            monitor.stop()
+        self.assertRegex(monitor.said, r"\Asonde: the hardware's counters are not sampled: no libcupti.so found; [^\n]*\n\Z")
+
+    def test_counters_that_are_none(self):
+        for args in (["--counters", ""], ["--counters", ",".join(f"a{i}.sum" for i in range(33))], ["--counters", "memory", "--counter-interval", "2s"]):
+            self.assertRegex(self.fails("monitor", *args, status=2).err, "--counter")
 
     def test_reads_that_fail_are_counted(self):
         with self.monitor() as monitor:

@@ -76,7 +76,7 @@ class Installed(cli.Case):
         self.assertEqual(cli.run("monitor", "--check", "--config", path).returncode, 0)
         with open(path, encoding="utf-8") as file:
             text = re.sub(r"^# (?=[a-z-]+ = )", "", file.read(), flags=re.M)
-        self.assertEqual(len(re.findall(r"^[a-z-]+ = ", text, re.M)), 9)
+        self.assertEqual(len(re.findall(r"^[a-z-]+ = ", text, re.M)), 11)
         with open(self.path("all.toml"), "w", encoding="utf-8") as file:
             file.write(text)
         done = cli.run("monitor", "--check", "--config", self.path("all.toml"))

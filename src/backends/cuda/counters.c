@@ -8,7 +8,7 @@
  *
  * Kernels have no device times meanwhile: CUPTI's records of them say 0.
  */
-#include "metrics.h"
+#include "sonde_cuda.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 
 #include <cupti_range_profiler.h>
 
+#include "counters/metrics.h"
 #include "guest/lock.h"
 
 #define PLACES_MAX 16u
@@ -50,7 +51,7 @@ bool sonde__cuda_counting;
 static struct {
     struct sonde_lock lock; /* over all below, and from before a launch until after it */
     bool prepared, broken, replay;
-    struct sonde_cuda_metrics wanted;
+    struct sonde_metrics wanted;
     uint32_t metrics[SONDE_METRICS_MAX], units[SONDE_METRICS_MAX]; /* strings */
     struct place places[PLACES_MAX];
     uint32_t place_count;
@@ -69,7 +70,9 @@ static __thread bool alone;              /* or for one that is not */
 const char *sonde__cuda_counters_begin(const char *list, bool replay, char *room, size_t size)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    const char *why = driver ? sonde__metrics_begin(room, size) : "the driver is not loaded";
+    const char *why = driver ? sonde__cupti_counters() : "the driver is not loaded";
+    if (!why)
+        why = sonde__metrics_begin(room, size);
     if (why)
         return why;
 #define X(name)                                                                  \
@@ -83,7 +86,7 @@ const char *sonde__cuda_counters_begin(const char *list, bool replay, char *room
         return "the driver is too old";
     c.prepared = c.broken = false;
     c.place_count = 0;
-    c.wanted = (struct sonde_cuda_metrics){.count = 0};
+    c.wanted = (struct sonde_metrics){.count = 0};
     if (!sonde__metrics_expand(&c.wanted, list)) {
         snprintf(room, size, "%s is no list of at most %u metrics", list, SONDE_METRICS_MAX);
         return room;
@@ -96,7 +99,7 @@ const char *sonde__cuda_counters_begin(const char *list, bool replay, char *room
 /* At the first launch: a context is current. */
 static bool prepare(CUdevice device)
 {
-    struct sonde_cuda_metrics *m = &c.wanted;
+    struct sonde_metrics *m = &c.wanted;
     c.prepared = true;
     if (!sonde__metrics_choose(m, (uint32_t)device, CUPTI_PROFILER_TYPE_RANGE_PROFILER, NULL, true))
         return false;

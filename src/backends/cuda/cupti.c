@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counters/metrics.h"
+
 struct sonde_cupti sonde__cupti;
 struct sonde_cudrv sonde__cudrv;
 
@@ -234,6 +236,13 @@ const char *sonde__cupti_open(char *room, size_t size)
     }
     (void)dlerror(); /* the program's next dlerror is not about us */
     return why;
+}
+
+const char *sonde__cupti_counters(void)
+{
+    const struct sonde_metrics_cupti in = {.library = dlopen(sonde__cupti.path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD), .path = sonde__cupti.path, .note = sonde_note};
+    sonde__metrics_use(&in);
+    return in.library ? NULL : "CUPTI is not loaded";
 }
 
 void *sonde__sanitizer_open(char *path, size_t size)

@@ -9,8 +9,8 @@
  * code.c has instrumented copies of kernels, areas.c what they found, execs.c what graphs write, coarse.c compares, duplicates.c has
  * objects that are alike, hostcopies.c has room on the host, places.c knows what each context has for that;
  * sanitizer.c is the Compute Sanitizer engine, where patches.c has what each access finds kept;
- * counters.c has the hardware count what each launch does (--counters), series.c what each device does over time (--counter-series), and
- * metrics.c knows the names of counters; stalls.c samples where warps are (--pc); aside.c is a thread for these;
+ * counters.c has the hardware count what each launch does (--counters), series.c what each device does over time (--counter-series), both by
+ * src/counters; stalls.c samples where warps are (--pc); aside.c is a thread for these;
  * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic.
  *
  * Who runs what: hooks and resource callbacks in any thread of the program,
@@ -85,6 +85,8 @@ extern struct sonde_cudrv sonde__cudrv;
 
 /* Open the program's CUPTI, or another. NULL, or why not (static or in `room`). */
 const char *sonde__cupti_open(char *room, size_t size);
+/* src/counters uses that one. NULL, or why not. */
+const char *sonde__cupti_counters(void);
 /* The driver alone. NULL, or why not. */
 const char *sonde__cudrv_open(void);
 /* The library of the Compute Sanitizer API, and its path; NULL: there is none. */

@@ -28,7 +28,7 @@
 
 #include "aside.h"
 #include "claim.h"
-#include "metrics.h"
+#include "counters/metrics.h"
 
 #define STALLS_MAP(X)                              \
     X(cuptiPCSamplingEnable)                       \
@@ -106,6 +106,9 @@ static struct sonde_cuda_aside aside = {.name = "sonde-stalls", .what = "pc", .w
 
 const char *sonde__cuda_stalls_begin(uint64_t cycles, char *room, size_t size)
 {
+    const char *why = sonde__cupti_counters();
+    if (why)
+        return why;
 #define X(name)                                                                  \
     if (!(*(void **)&s.name = sonde__metrics_function(#name, room, size)))       \
         return room;

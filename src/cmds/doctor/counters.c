@@ -3,7 +3,6 @@
 #include "doctor.h"
 
 #include <dlfcn.h>
-#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include "base/text.h"
 #include "cmds/command.h"
+#include "monitor/cupti.h"
 
 #ifdef SONDE_CUDA
 #include <cupti.h>
@@ -43,30 +43,12 @@ static struct {
 
 /* ---- CUPTI ----------------------------------------------------------------------------------- */
 
-static void *open_toolkit(void)
-{
-    static const char *const patterns[] = {"/usr/local/cuda/extras/CUPTI/lib64/libcupti.so*", "/usr/local/cuda*/lib64/libcupti.so*",
-                                           "/usr/local/cuda-*/extras/CUPTI/lib64/libcupti.so*", "/opt/cuda/extras/CUPTI/lib64/libcupti.so*"};
-    void *library = NULL;
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && !library; i++) {
-        glob_t found;
-        if (glob(patterns[i], 0, NULL, &found) != 0)
-            continue;
-        for (size_t k = found.gl_pathc; k-- > 0 && !library;) /* the newest sorts last */
-            library = dlopen(found.gl_pathv[k], RTLD_NOW | RTLD_LOCAL);
-        globfree(&found);
-    }
-    return library;
-}
-
 static bool open_cupti(void)
 {
-    const char *given = getenv("SONDE_CUPTI"), *lacks = NULL;
-    void *library = given && *given ? dlopen(given, RTLD_NOW | RTLD_LOCAL) : dlopen("libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
-    if (!library && !(given && *given) && !(library = open_toolkit()))
-        library = dlopen("libcupti.so.12", RTLD_NOW | RTLD_LOCAL);
+    void *library = sonde_cupti_open();
+    const char *lacks = NULL;
     if (!library) {
-        sonde_say("no libcupti.so found; install CUDA's CUPTI (pip install nvidia-cuda-cupti), or set SONDE_CUPTI to its path");
+        sonde_say(SONDE_CUPTI_MISSING);
         return false;
     }
 #define X(name)                                                  \
@@ -84,11 +66,7 @@ static const char *chip_here(void)
 {
     static CUpti_Device_GetChipName_Params chip = {.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE};
     CUpti_Profiler_Initialize_Params profiler = {.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    int (*begin)(unsigned) = NULL;
-    if (driver)
-        *(void **)&begin = dlsym(driver, "cuInit");
-    const bool begun = begin && begin(0) == 0 && cupti.cuptiProfilerInitialize(&profiler) == CUPTI_SUCCESS;
+    const bool begun = sonde_cuda_driver_open() && cupti.cuptiProfilerInitialize(&profiler) == CUPTI_SUCCESS;
     return begun && cupti.cuptiDeviceGetChipName(&chip) == CUPTI_SUCCESS ? chip.pChipName : NULL;
 }
 

@@ -42,6 +42,14 @@ int monitor_option_check(const struct monitor_options *o, struct sonde_text *wro
         sonde_text_format(wrong, "devices are numbers such as 0,1, not '%s'", o->devices);
         return SONDE_EINVALID;
     }
+    if (o->counters && !sonde_gpus_can_sample(o->counters)) {
+        sonde_text_format(wrong, "--counters is a list of at most 32 metrics or sets, such as memory or dram__bytes_read.sum, not '%s'", o->counters);
+        return SONDE_EINVALID;
+    }
+    if (o->counter_interval_ns != UINT64_MAX && (o->counter_interval_ns < 20000 || o->counter_interval_ns > 1000000000)) {
+        sonde_text_format(wrong, "--counter-interval takes a time from 20us to 1s");
+        return SONDE_EINVALID;
+    }
     int status = o->metrics ? check_metrics(o->metrics, wrong, nearest) : 0;
     if (!status && o->when) {
         struct monitor_when *when;
@@ -62,7 +70,7 @@ static int check(const struct monitor_options *o)
 }
 
 /* What nobody could ask for: with it a field is not set. */
-static const struct monitor_options unset = {.interval_ns = UINT64_MAX, .sqlite_keep_ns = UINT64_MAX};
+static const struct monitor_options unset = {.interval_ns = UINT64_MAX, .counter_interval_ns = UINT64_MAX, .sqlite_keep_ns = UINT64_MAX};
 
 static int run(const void *given, int argc, char **argv)
 {
@@ -76,6 +84,8 @@ static int run(const void *given, int argc, char **argv)
         o.listen = "127.0.0.1:9469";
     if (o.interval_ns == UINT64_MAX)
         o.interval_ns = 1000000000;
+    if (o.counter_interval_ns == UINT64_MAX)
+        o.counter_interval_ns = 100000000;
     if (o.sqlite_keep_ns == UINT64_MAX)
         o.sqlite_keep_ns = 7 * 86400 * (uint64_t)1000000000;
     if (!o.csv_bytes)
@@ -99,6 +109,10 @@ const struct sonde_option monitor_options_table[] = {
      .help = "Serve and store only metrics with such names, such as 'sonde_nvml_*,sonde_agent_operations' (default: all)."},
     {.name = "devices", .type = SONDE_OPTION_STRING, .argument = "NUMBER,...", .offset = AT(devices),
      .help = "Of NVIDIA devices only these, by NVML's numbers (default: all)."},
+    {.name = "counters", .type = SONDE_OPTION_STRING, .argument = "LIST", .offset = AT(counters),
+     .help = "Have the hardware of NVIDIA devices count, whoever uses them, by PM sampling: metrics and sets as of `sonde record --counters` (default: nothing)."},
+    {.name = "counter-interval", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = AT(counter_interval_ns), 
+     .help = "How often the device notes them (default: 100ms). A look takes all that it has noted."},
     {.name = "csv", .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(csv),
      .help = "Store the figures of each look in this folder, as CSV files in the layout of LDMS."},
     {.name = "csv-size", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(csv_bytes), .low = 1 << 20,

@@ -19,6 +19,8 @@ struct monitor_options {
     uint64_t interval_ns;
     const char *metrics;   /* patterns of names, separated by commas; NULL: all */
     const char *devices;   /* numbers of NVIDIA devices, separated by commas; NULL: all */
+    const char *counters;  /* of the hardware: metrics and sets, separated by commas; NULL: none */
+    uint64_t counter_interval_ns; /* how often the devices note them */
     const char *csv;       /* folder of the CSV store; NULL: none */
     uint64_t csv_bytes;    /* another file begins when one is as large */
     const char *sqlite;    /* file of the database; NULL: none */

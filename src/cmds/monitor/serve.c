@@ -14,6 +14,7 @@
 #include "monitor/csv.h"
 #include "monitor/database.h"
 #include "monitor/gpu_metrics.h"
+#include "monitor/joined.h"
 #include "monitor/gpus.h"
 #include "monitor/openmetrics.h"
 #include "monitor/samples.h"
@@ -31,6 +32,7 @@ struct monitor {
     pthread_mutex_t lock; /* over all of it: the server's thread reads what the first one changes */
     struct sonde_watch *watch;
     struct sonde_gpus *gpus;
+    struct sonde_joined *joined;
     struct store stores[SONDE_STORES]; /* of the first thread alone */
     size_t store_count;
     struct sonde_openmetrics_own own;
@@ -192,6 +194,7 @@ static void look(struct monitor *m)
     pthread_mutex_lock(&m->lock);
     const int shown = sonde_gpus_show(m->gpus);
     int code = sonde_watch_look(m->watch, &diag);
+    sonde_joined_look(m->joined, m->gpus, m->watch);
     if (shown && !code)
         code = sonde_diag_set(&diag, shown, "the devices", "cannot look at");
     m->own.look_s += seconds(CLOCK_MONOTONIC) - begin;
@@ -235,8 +238,10 @@ int monitor_serve(const struct monitor_options *options)
     struct sonde_stop stop;
     char folder[PATH_MAX];
     int code = sonde_announced_folder(options->folder, folder, &diag);
-    if (!code && (!(m.watch = sonde_watch_create(folder)) || !(m.gpus = sonde_gpus_create())))
+    if (!code && (!(m.watch = sonde_watch_create(folder)) || !(m.gpus = sonde_gpus_create()) || !(m.joined = sonde_joined_create())))
         code = sonde_diag_set(&diag, SONDE_ENOMEM, NULL, "cannot serve");
+    if (!code && options->counters)
+        sonde_gpus_sample(m.gpus, options->counters, options->counter_interval_ns);
     if (!code)
         code = read_conditions(&m, &diag);
     if (!code)
@@ -254,6 +259,7 @@ int monitor_serve(const struct monitor_options *options)
     close_stores(&m);
     monitor_when_free(m.when);
     sonde_watch_destroy(m.watch);
+    sonde_joined_destroy(m.joined);
     sonde_gpus_destroy(m.gpus);
     return code ? sonde_say_diag(&diag) : SONDE_EXIT_OK;
 }

@@ -1,16 +1,8 @@
 /* links.c - what links carried (record --comm: the driver's counters, in the manifest), beside what the pairs account for. */
-#include <stdio.h>
-
 #include <jansson.h>
 
+#include "base/option.h"
 #include "comm.h"
-
-/* "00000000:1A:00.0"; 0: it is none. */
-static uint32_t pci_of(const char *text)
-{
-    unsigned domain, bus, device;
-    return text && sscanf(text, "%x:%x:%x", &domain, &bus, &device) == 3 ? SONDE_PCI(domain, bus, device) : 0;
-}
 
 static bool is_there(const struct sonde_measurement *m, uint32_t process, struct sonde_comm_end end, uint32_t pci)
 {
@@ -53,7 +45,7 @@ int sonde__comm_links(const struct sonde_measurement *m, struct sonde_comm *comm
     size_t index;
     json_array_foreach (all, index, one) {
         const char *address = json_string_value(json_object_get(one, "pci"));
-        const uint32_t pci = pci_of(address);
+        const uint32_t pci = sonde_parse_pci(address);
         const struct sonde_comm_link link = {
             .address = address ? address : "unknown",
             .device = number_of(m, pci),

@@ -1,14 +1,21 @@
 /* metrics.c - see metrics.h. CUPTI has all of this since CUDA 12.6. */
+#ifdef SONDE_CUDA
 #include "metrics.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <sonde/kinds.h>
+
+#include "guest/memory.h"
+
 #define METRICS_MAP(X)                     \
+    X(cuptiGetResultString)                \
     X(cuptiProfilerInitialize)             \
     X(cuptiDeviceGetChipName)              \
     X(cuptiProfilerHostInitialize)         \
+    X(cuptiProfilerHostDeinitialize)       \
     X(cuptiProfilerHostConfigAddMetrics)   \
     X(cuptiProfilerHostGetConfigImageSize) \
     X(cuptiProfilerHostGetConfigImage)     \
@@ -17,6 +24,7 @@
     X(cuptiProfilerHostEvaluateToGpuValues)
 
 static struct {
+    struct sonde_metrics_cupti in;
 #define X(name) __typeof__(&name) name;
     METRICS_MAP(X)
 #undef X
@@ -32,12 +40,15 @@ static const struct {
 
 void *sonde__metrics_function(const char *name, char *room, size_t size)
 {
-    void *library = dlopen(sonde__cupti.path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD), *found = library ? dlsym(library, name) : NULL;
-    if (!library)
-        snprintf(room, size, "CUPTI is not loaded");
-    else if (!found)
-        snprintf(room, size, "%s has no %s; CUDA 12.6 and later have it", sonde__cupti.path, name);
+    void *found = dlsym(cupti.in.library, name);
+    if (!found)
+        snprintf(room, size, "%s has no %s; CUDA 12.6 and later have it", cupti.in.path, name);
     return found;
+}
+
+void sonde__metrics_use(const struct sonde_metrics_cupti *in)
+{
+    cupti.in = *in;
 }
 
 const char *sonde__metrics_begin(char *room, size_t size)
@@ -50,24 +61,29 @@ const char *sonde__metrics_begin(char *room, size_t size)
     return NULL;
 }
 
+const struct sonde_metrics_cupti *sonde__metrics_user(void)
+{
+    return &cupti.in;
+}
+
 bool sonde__metrics_worked(CUptiResult result, const char *what)
 {
     const char *why = "";
     if (result == CUPTI_SUCCESS)
         return true;
     if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES || result == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES) {
-        sonde_note("counters: this user may not read the device's; run as root, or let the administrator load the driver with "
-                   "NVreg_RestrictProfilingToAdminUsers=0");
+        sonde__metrics_note("counters: this user may not read the device's; run as root, or let the administrator load the driver with "
+                            "NVreg_RestrictProfilingToAdminUsers=0");
         return false;
     }
-    sonde__cupti.cuptiGetResultString(result, &why);
-    sonde_note("counters: %s: %s (%d)", what, why, (int)result);
+    cupti.cuptiGetResultString(result, &why);
+    sonde__metrics_note("counters: %s: %s (%d)", what, why, (int)result);
     return false;
 }
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
-static bool add_names(struct sonde_cuda_metrics *m, const char *list, size_t *used)
+static bool add_names(struct sonde_metrics *m, const char *list, size_t *used)
 {
     while (*list) {
         const size_t length = strcspn(list, ",");
@@ -87,7 +103,7 @@ static bool add_names(struct sonde_cuda_metrics *m, const char *list, size_t *us
     return true;
 }
 
-bool sonde__metrics_expand(struct sonde_cuda_metrics *m, const char *list)
+bool sonde__metrics_expand(struct sonde_metrics *m, const char *list)
 {
     size_t used = 0;
     m->count = 0;
@@ -108,7 +124,7 @@ bool sonde__metrics_expand(struct sonde_cuda_metrics *m, const char *list)
 
 /* ---- what a device makes of them ------------------------------------------------------------------ */
 
-static bool add(const struct sonde_cuda_metrics *m, const char **names, size_t count)
+static bool add(const struct sonde_metrics *m, const char **names, size_t count)
 {
     CUpti_Profiler_Host_ConfigAddMetrics_Params metrics = {
         .structSize = CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE, .pHostObject = m->host, .ppMetricNames = names, .numMetrics = count};
@@ -121,7 +137,7 @@ bool sonde__metrics_initialize(void)
     return sonde__metrics_worked(cupti.cuptiProfilerInitialize(&begin), "CUPTI's profiler cannot begin");
 }
 
-static bool begin_host(struct sonde_cuda_metrics *m, uint32_t ordinal, CUpti_ProfilerType type, const uint8_t *availability)
+static bool begin_host(struct sonde_metrics *m, uint32_t ordinal, CUpti_ProfilerType type, const uint8_t *availability)
 {
     CUpti_Device_GetChipName_Params chip = {.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE, .deviceIndex = ordinal};
     CUpti_Profiler_Host_Initialize_Params host = {
@@ -135,14 +151,24 @@ static bool begin_host(struct sonde_cuda_metrics *m, uint32_t ordinal, CUpti_Pro
     return true;
 }
 
-/* In a host object of its own: what is added to one stays, and what is added by itself gets passes of its own. */
-static bool has(const struct sonde_cuda_metrics *m, uint32_t ordinal, CUpti_ProfilerType type, const uint8_t *availability, size_t metric)
+static void end_host(struct sonde_metrics *m)
 {
-    struct sonde_cuda_metrics alone = {.host = NULL};
-    return begin_host(&alone, ordinal, type, availability) && add(&alone, (const char **)&m->names[metric], 1);
+    CUpti_Profiler_Host_Deinitialize_Params end = {.structSize = CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE, .pHostObject = m->host};
+    if (m->host)
+        cupti.cuptiProfilerHostDeinitialize(&end);
+    m->host = NULL;
 }
 
-static bool add_metrics(struct sonde_cuda_metrics *m, uint32_t ordinal, CUpti_ProfilerType type, const uint8_t *availability, bool all)
+/* In a host object of its own: what is added to one stays, and what is added by itself gets passes of its own. */
+static bool has(const struct sonde_metrics *m, uint32_t ordinal, CUpti_ProfilerType type, const uint8_t *availability, size_t metric)
+{
+    struct sonde_metrics alone = {.host = NULL};
+    const bool found = begin_host(&alone, ordinal, type, availability) && add(&alone, (const char **)&m->names[metric], 1);
+    end_host(&alone);
+    return found;
+}
+
+static bool add_metrics(struct sonde_metrics *m, uint32_t ordinal, CUpti_ProfilerType type, const uint8_t *availability, bool all)
 {
     size_t kept = 0;
     if (add(m, m->names, m->count))
@@ -152,19 +178,20 @@ static bool add_metrics(struct sonde_cuda_metrics *m, uint32_t ordinal, CUpti_Pr
             m->names[kept++] = m->names[i];
             continue;
         }
-        sonde_note("counters: this device has no metric %s; %s", m->names[i], all ? "nothing is measured" : "it is left out");
+        sonde__metrics_note("counters: this device has no metric %s; %s", m->names[i], all ? "nothing is measured" : "it is left out");
         if (all)
             return false;
     }
     m->count = kept;
+    end_host(m);
     if (!kept || !begin_host(m, ordinal, type, availability) || !add(m, m->names, m->count)) {
-        sonde_note("counters: this device cannot measure these metrics together; nothing is measured");
+        sonde__metrics_note("counters: this device cannot measure these metrics together; nothing is measured");
         return false;
     }
     return true;
 }
 
-static void find_units(struct sonde_cuda_metrics *m)
+static void find_units(struct sonde_metrics *m)
 {
     for (size_t i = 0; i < m->count; i++) {
         CUpti_Profiler_Host_GetMetricProperties_Params about = {
@@ -175,7 +202,7 @@ static void find_units(struct sonde_cuda_metrics *m)
     }
 }
 
-static bool make_config(struct sonde_cuda_metrics *m)
+static bool make_config(struct sonde_metrics *m)
 {
     CUpti_Profiler_Host_GetConfigImageSize_Params size = {.structSize = CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE, .pHostObject = m->host};
     if (!sonde__metrics_worked(cupti.cuptiProfilerHostGetConfigImageSize(&size), "cannot measure these metrics together"))
@@ -197,7 +224,7 @@ static bool make_config(struct sonde_cuda_metrics *m)
     return true;
 }
 
-bool sonde__metrics_choose(struct sonde_cuda_metrics *m, uint32_t ordinal, CUpti_ProfilerType type, const uint8_t *availability, bool all)
+bool sonde__metrics_choose(struct sonde_metrics *m, uint32_t ordinal, CUpti_ProfilerType type, const uint8_t *availability, bool all)
 {
     if (!begin_host(m, ordinal, type, availability) || !add_metrics(m, ordinal, type, availability, all))
         return false;
@@ -205,9 +232,17 @@ bool sonde__metrics_choose(struct sonde_cuda_metrics *m, uint32_t ordinal, CUpti
     return make_config(m);
 }
 
-bool sonde__metrics_values(const struct sonde_cuda_metrics *m, const uint8_t *image, size_t bytes, size_t index, double *values)
+bool sonde__metrics_values(const struct sonde_metrics *m, const uint8_t *image, size_t bytes, size_t index, double *values)
 {
     CUpti_Profiler_Host_EvaluateToGpuValues_Params get = {
         .structSize = CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE, .pHostObject = m->host, .pCounterDataImage = image, .counterDataImageSize = bytes, .rangeIndex = index, .ppMetricNames = (const char **)m->names, .numMetrics = m->count, .pMetricValues = values};
     return sonde__metrics_worked(cupti.cuptiProfilerHostEvaluateToGpuValues(&get), "cannot read them");
 }
+
+void sonde__metrics_end(struct sonde_metrics *m)
+{
+    end_host(m);
+    sonde__pages_put(m->config, m->config_bytes);
+    *m = (struct sonde_metrics){.count = 0};
+}
+#endif
