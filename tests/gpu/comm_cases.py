@@ -75,6 +75,8 @@ def check_ring(right):
         with open(os.path.join(os.path.dirname(__file__), "..", "..", "examples", "ring.cu"), encoding="utf-8") as file:
             marked = next(number for number, text in enumerate(file, 1) if "LINE send" in text)
         yield equal("the line of the kernel that stores", lines, {marked})
+        found = [(row["device"], row["bytes"]) for row in m.view("advice")["advice"] if row["rule"] == "no_neighbour"]
+        yield equal("advice: sent past the neighbours", found, [(0, 100 * MIB)] if harness.ask_gpu().count >= 4 and not right else [])
     return check
 
 

@@ -6,11 +6,13 @@ import glob
 import json
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
 import sys
 import time
+import urllib.request
 
 import harness
 from code_cases import found_in
@@ -38,33 +40,46 @@ def nsys_command(nsys, folder, command):
             "-o", os.path.join(folder, "nsys"), *command]
 
 
-def nvshmem(runner):
-    """What two processing elements put into each other's symmetric memory, get from it and add to it, in NVSHMEM's own code."""
-    import comm_cases
-    wheel = subprocess.run([sys.executable, "-c", "import nvidia.nvshmem as n; print(list(n.__path__)[0])"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+def built_with(runner, name, module, *options):
+    """A program of this folder that needs headers and libraries of one of NVIDIA's wheels: its path and its text's; `{lib}` in options is the wheel's. Or Skipped."""
+    wheel = subprocess.run([sys.executable, "-c", f"import nvidia.{module} as n; print(list(n.__path__)[0])"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
     nvcc, place = harness.find_nvcc(), wheel.stdout.strip()
     if not nvcc or not os.path.isdir(os.path.join(place, "include")):
-        raise Skipped("there is no NVSHMEM on this machine (pip install nvidia-nvshmem-cu13)")
+        raise Skipped(f"there is no {module} on this machine (pip install nvidia-{module}-cu13)")
     if runner.gpu.count < 2:
         raise Skipped("needs two GPUs")
-    folder, text = runner.folder("nvshmem"), os.path.join(harness.HERE, "nvshmem_put.cu")
-    program, (major, minor) = os.path.join(folder, "put"), runner.gpu.capability
-    built = subprocess.run([nvcc, "-std=c++17", f"-arch=sm_{major}{minor}", "-rdc=true", "-lineinfo", "-I", os.path.join(place, "include"), "-o", program, text, "-L", os.path.join(place, "lib"),
-                            "-l:libnvshmem_host.so.3", "-lnvshmem_device", "-lcuda", "-Xlinker", "-rpath," + os.path.join(place, "lib")], stderr=subprocess.PIPE, text=True, check=False)
+    text, program, lib = os.path.join(harness.HERE, name + ".cu"), os.path.join(runner.folder(name), "program"), os.path.join(place, "lib")
+    major, minor = runner.gpu.capability
+    built = subprocess.run([nvcc, "-std=c++17", f"-arch=sm_{major}{minor}", "-lineinfo", "-I", os.path.join(place, "include"), "-o", program, text, "-L", lib, *options,
+                            "-Xlinker", "-rpath," + lib], stderr=subprocess.PIPE, text=True, check=False)
     if built.returncode:
         raise Skipped("it cannot be compiled: " + built.stderr[-200:])
+    return program, text
+
+
+def accesses_by_line(m, kernels):
+    """(kernel, line, (from, to), kind) -> operations, bytes of what these kernels access of other memory."""
+    found = {}
+    for row in m.view("comm")["lines"]:
+        if row["kind"] in ("load", "store", "atomic") and row["kernel"].split("(")[0] in kernels:
+            ends = tuple((str(row[end]) if row[end] is not None else "?").rsplit(" ", 1)[-1] for end in ("from", "to"))
+            key = row["kernel"].split("(")[0], row["line"], ends, row["kind"]
+            before = found.get(key, (0, 0))
+            found[key] = before[0] + row["operations"], before[1] + row["bytes"]
+    return found
+
+
+def nvshmem(runner):
+    """What two processing elements put into each other's symmetric memory, get from it and add to it, in NVSHMEM's own code."""
+    program, text = built_with(runner, "nvshmem_put", "nvshmem", "-rdc=true", "-l:libnvshmem_host.so.3", "-lnvshmem_device", "-lcuda")
+    folder = os.path.dirname(program)
     env = {"NVSHMEM_REMOTE_TRANSPORT": "none"}
     plain = harness.run([program], harness.environment(**env), folder, 60)
     m = runner.record([program], env, folder, 100, comm_cases.MACHINE)
     yield "the program computes the same", plain.status == m.outcome.status == 0 and plain.out == m.outcome.out, tail(m.outcome.err)
     yield "nothing lost", not m.losses(), str(m.losses())
-    elements, times, found = 4096, 5, {}
-    for row in m.view("comm")["lines"]:
-        if row["kind"] in ("load", "store", "atomic") and row["kernel"].split("(")[0] in ("put_each", "get_each", "put_block", "add_each"):
-            ends = tuple((row[end] or "?").rsplit(" ", 1)[-1] for end in ("from", "to"))
-            key = row["kernel"].split("(")[0], row["line"], ends, row["kind"]
-            before = found.get(key, (0, 0))
-            found[key] = before[0] + row["operations"], before[1] + row["bytes"]
+    elements, times = 4096, 5
+    found = accesses_by_line(m, ("put_each", "get_each", "put_block", "add_each"))
     line = {name: harness.marked_line(text, name) for name in ("put_each", "get_each", "put_block", "add_each")}
     known = {}
     for here, there in (("0", "1"), ("1", "0")):
@@ -73,6 +88,93 @@ def nvshmem(runner):
         known["put_block", line["put_block"], (here, there), "store"] = elements // 4 * times, 4 * elements * times
         known["add_each", line["add_each"], (here, there), "atomic"] = 64 * times, 4 * 64 * times
     yield "what goes to the other element, by line", found == known, f"found {found}, expected {known}"
+
+
+def nccl_device(runner):
+    """What kernels store into the next rank's window and load from it, by pointers that they make through NCCL's device interface: of their PTX, and as machine code."""
+    import comm_cases
+    program, text = built_with(runner, "nccl_device", "nccl", "-l:libnccl.so.2")
+    folder, count = os.path.dirname(program), runner.gpu.count
+    plain = harness.run([program], harness.environment(), folder, 60)
+    if plain.status == 4:
+        raise Skipped("NCCL does not register windows here: " + tail(plain.err))
+    line = {name: harness.marked_line(text, name) for name in ("store_next", "load_next")}
+    known = {}
+    for here in range(count):
+        there = (here + 1) % count
+        known["store_next", line["store_next"], (str(here), str(there)), "store"] = 4096 * 5, 4 * 4096 * 5
+        known["load_next", line["load_next"], (str(there), str(here)), "load"] = 4096 * 5, 4 * 4096 * 5
+    for engine, options in (("PTX", ["--comm"]), ("machine code", comm_cases.MACHINE)):
+        m = runner.record([program], {}, folder, 100, options)
+        yield f"{engine}: the program computes the same", plain.status == m.outcome.status == 0 and plain.out == m.outcome.out, tail(m.outcome.err)
+        yield f"{engine}: nothing lost", not m.losses(), str(m.losses())
+        found = accesses_by_line(m, ("store_next", "load_next", "store_own"))
+        yield f"{engine}: what goes to the next rank, by line", found == known, f"found {found}, expected {known}"
+
+
+class Served:
+    """A `sonde monitor`; its figures, by name and labels."""
+
+    def __init__(self, sonde, folder, *options):
+        self.monitor = subprocess.Popen([sonde, "monitor", "--listen", "127.0.0.1:0", "--folder", folder, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.url = self.monitor.stdout.readline().strip()
+
+    def sums(self, name, **labels):
+        """Of the samples with these labels, by the label `by`."""
+        by, found = labels.pop("by", None), {}
+        with urllib.request.urlopen(self.url, timeout=30) as answer:
+            for line in answer.read().decode().splitlines():
+                if line.startswith(name + "{"):
+                    has = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', line))
+                    if all(has.get(k) == v for k, v in labels.items()):
+                        found[has.get(by)] = found.get(has.get(by), 0) + float(line.rsplit(" ", 1)[1])
+        return found
+
+    def stop(self):
+        self.monitor.send_signal(signal.SIGTERM)
+        return self.monitor.communicate(timeout=30)[1]
+
+
+READ, WRITTEN, EXECUTED = "dram__bytes_read.sum", "dram__bytes_write.sum", "smsp__inst_executed.sum"
+ARRAY, LAUNCHES = 4 << 24, 4000  # bytes of an array of series.cu
+
+
+def monitor_counters(runner):
+    """What the hardware counts while a vector add runs, with nobody in the program, and with it announced; and that nobody else can have it meanwhile."""
+    folder = runner.folder("monitor-counters")
+    program, announced = [os.path.join(runner.bin, "series"), str(LAUNCHES)], os.path.join(folder, "announced")
+    os.mkdir(announced, 0o700)
+    served = Served(runner.sonde, announced, "--interval", "200ms", "--counters", f"{READ},{WRITTEN},dram__throughput.avg.pct_of_peak_sustained_elapsed,{EXECUTED}",
+                    "--counter-interval", "50ms")
+    try:
+        deadline = time.monotonic() + 20
+        while not served.sums("sonde_pm_counted_total", metric=READ, by="device") and time.monotonic() < deadline:
+            time.sleep(0.2)
+        began, seconds = time.monotonic(), served.sums("sonde_pm_sampled_seconds_total", by="device")
+        yield "every device is sampled", len(seconds) == runner.gpu.count, str(seconds)
+        before = {metric: sum(served.sums("sonde_pm_counted_total", metric=metric, device="0").values()) for metric in (READ, WRITTEN)}
+        done = harness.run(program, harness.environment(), folder, 60)
+        time.sleep(1)
+        grown = {metric: sum(served.sums("sonde_pm_counted_total", metric=metric, device="0").values()) - before[metric] for metric in before}
+        known = {READ: 2 * ARRAY * LAUNCHES, WRITTEN: ARRAY * LAUNCHES}
+        for metric in known:
+            ratio = grown[metric] / known[metric]
+            yield f"{metric}: counted {grown[metric]:.0f}, that the vector adds must move {known[metric]}", done.status == 0 and 0.99 < ratio < 1.02, f"{ratio:.5f}"
+        later = served.sums("sonde_pm_sampled_seconds_total", by="device")
+        passed = time.monotonic() - began
+        yield "all of the time is sampled", all(0.9 * passed < later[d] - seconds[d] < passed + 0.5 for d in seconds), f"{passed} {seconds} {later}"
+        light = harness.run([runner.sonde, "record", "--light", "-o", announced, "--", *program], harness.environment(), folder, 60)
+        time.sleep(1)
+        mine = served.sums("sonde_pm_attributed_total", metric=READ, by="kernel")
+        adds = sum(value for kernel, value in mine.items() if kernel.startswith("vadd"))
+        yield f"by kernel: bytes read by the vector adds: {mine}", light.status == 0 and 0.97 < adds / known[READ] < 1.02, f"{adds / known[READ]:.5f}"
+        run = sum(value for kernel, value in served.sums("sonde_pm_attributed_total", metric=EXECUTED, by="kernel").items() if kernel.startswith("vadd"))
+        yield "instructions of a warp of theirs", 20 <= run / LAUNCHES / (ARRAY / 4 / 32) < 29, f"{run / LAUNCHES / (ARRAY / 4 / 32):.3f}"
+        m = runner.record(program, {}, folder, 60, ["--counter-series", "1ms"])
+        yield "another one is told that the device is taken", m.outcome.status == 0 and any("another tool" in note for note in m.notes()), str(m.notes())
+    finally:
+        said = served.stop()
+    print("   ", said.strip().replace("\n", "\n    "), flush=True)
 
 
 def beside_nsys(runner):
@@ -325,6 +427,6 @@ def attach(runner):
             child.kill()
 
 
-CASES = [ToolCase("attach", attach), ToolCase("nvshmem", nvshmem), ToolCase("beside-nsys", beside_nsys), ToolCase("kills", kills), ToolCase("older-cupti", older_cupti), ToolCase("codes-engines", engines),
+CASES = [ToolCase("attach", attach), ToolCase("nvshmem", nvshmem), ToolCase("nccl-device", nccl_device), ToolCase("monitor-counters", monitor_counters), ToolCase("beside-nsys", beside_nsys), ToolCase("kills", kills), ToolCase("older-cupti", older_cupti), ToolCase("codes-engines", engines),
          ToolCase("codes-endless", endless),
          *(ToolCase("kills-" + mode, kills_while(mode)) for mode in ("slow", "fast", "queued", "idle", "long"))]

@@ -210,6 +210,35 @@ def check_nccl_bytes(m):
         yield f"NVLink of device {link['link']}: counted {link['bytes_counted']}, attributed {link['bytes_attributed']}", 1 <= ratio < 1.001, f"{ratio:.5f}"
 
 
+RING = 4  # ranks
+
+
+def check_nccl_ring(m):
+    """More than two ranks: what each sends in all, to whom what it sends to the next goes, and what NVLink's counters saw that each sent."""
+    comm, part = m.view("comm"), 4 * nccl.PART
+    pairs = [(re.sub(":.*", "", p["from"] or "?"), re.sub(":.*", "", p["to"] or "?"), p["bytes"], p["exact"]) for p in comm["pairs"] if p["kind"] == "collective"]
+    together = nccl.REDUCED * 2 * (RING - 1) * part // RING + (nccl.GATHERED + nccl.SCATTERED) * (RING - 1) * part
+    print("   ", pairs, {(row["algorithm"], row["protocol"], row["channels"]) for row in comm["collectives"]}, flush=True)
+    known = sorted([(f"rank {i}", "?", together, True) for i in range(RING)] + [(f"rank {i}", f"rank {(i + 1) % RING}", nccl.SENT * part, True) for i in range(RING)])
+    yield equal("bytes that each rank sends", sorted(pairs), known)
+    for link in comm["links"]:
+        if "sent" in link["link"]:
+            ratio = link["bytes_counted"] / max(1, link["bytes_attributed"])
+            yield f"NVLink of device {link['link']}: counted {link['bytes_counted']}, attributed {link['bytes_attributed']}", 1 <= ratio < 1.002, f"{ratio:.5f}"
+
+
+def check_nccl_ring_machine(m):
+    """The same as machine code: in which order the ranks of a ring stand is seen there, where it is known whose the memory is."""
+    comm, moved = m.view("comm"), collections.Counter()
+    for p in comm["pairs"]:
+        if p["kind"] in ("load", "store", "atomic"):
+            moved[p["from"], p["to"], p["kind"]] += p["bytes"]
+    print("   ", dict(moved), flush=True)
+    for link in comm["links"]:
+        print("   ", link, flush=True)
+    yield "its kernels were looked at", any("nccl" in row["kernel"].lower() and row["looked_at"] for row in comm["coverage"]), str(comm["coverage"])
+
+
 def check_nccl_machine(m):
     """What NCCL's kernels themselves store in the other rank's memory and load from it, which is what the links carry; and what the algorithm says beside it."""
     comm = m.view("comm")
@@ -395,6 +424,9 @@ CASES = [
               launcher=["torchrun", "--standalone", "--nproc-per-node=2", "--no-python"]),
     TorchCase("torch-nccl-bytes", script="torch_nccl.py", checks=[check_nccl_bytes], gpus=2, env={"SONDE_TEST_NCCL": "bytes"}, options=["--comm"]),
     TorchCase("torch-nccl-machine", script="torch_nccl.py", checks=[check_nccl_machine], gpus=2, env={"SONDE_TEST_NCCL": "bytes"},
+              options=["--comm", "--comm-engine=sanitizer", "--comm-sample", "1/1"]),
+    TorchCase("torch-nccl-ring", script="torch_nccl.py", checks=[check_nccl_ring], gpus=RING, env={"SONDE_TEST_NCCL": "ring", "SONDE_TEST_RANKS": str(RING)}, options=["--comm"]),
+    TorchCase("torch-nccl-ring-machine", script="torch_nccl.py", checks=[check_nccl_ring_machine], gpus=RING, env={"SONDE_TEST_NCCL": "ring", "SONDE_TEST_RANKS": str(RING)},
               options=["--comm", "--comm-engine=sanitizer", "--comm-sample", "1/1"]),
     TorchCase("torch-nccl-graph", script="torch_nccl.py", checks=[check_nccl_graph], gpus=2, env={"SONDE_TEST_NCCL": "graph"}),
     TorchCase("torch-nccl-late", script="torch_nccl.py", checks=[check_nccl_late], gpus=2, env={"SONDE_TEST_NCCL": "late"}),

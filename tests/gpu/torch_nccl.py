@@ -1,6 +1,7 @@
-"""Two ranks, one GPU each: collectives and pairs, counted in torch_cases.py. Started as torchrun would, by this same script.
+"""Ranks, one GPU each: collectives and pairs, counted in torch_cases.py. Started as torchrun would, by this same script; SONDE_TEST_RANKS of them, else two.
 
 With SONDE_TEST_NCCL=graph: one all-reduce, captured and replayed. With SONDE_TEST_NCCL=bytes: each collective, large, so that NVLink's counters have little else.
+With SONDE_TEST_NCCL=ring: the same of any number of ranks, of which each sends to the next; no broadcasts, no small ones.
 With SONDE_TEST_NCCL=late: all-reduces for which by turns rank 1 is late, since it computes on the host, and rank 0, since its device does.
 With SONDE_TEST_HOSTS=1 rank 1 runs on another host, as far as it can see (tests/mpi/host.sh), so that NCCL's data goes through sockets.
 """
@@ -79,6 +80,25 @@ def large(torch, dist, me):
     assert few.eq(2).all().item()
 
 
+def ring(torch, dist, me):
+    n = dist.get_world_size()
+    part, whole, sum_of_all = torch.ones(PART, device="cuda"), torch.ones(n * PART, device="cuda"), n * (n + 1) // 2
+    for _ in range(REDUCED):
+        dist.all_reduce(part.fill_(me + 1.0))
+    for _ in range(GATHERED):
+        dist.all_gather_into_tensor(whole, part)
+    assert whole.eq(sum_of_all).all().item()
+    for _ in range(SCATTERED):
+        dist.reduce_scatter_tensor(part, whole)
+    assert part.eq(n * sum_of_all).all().item()
+    mine = part.clone().fill_(me)
+    for _ in range(SENT):
+        for request in dist.batch_isend_irecv([dist.P2POp(dist.isend, mine, (me + 1) % n), dist.P2POp(dist.irecv, part, (me - 1) % n)]):
+            request.wait()
+    torch.cuda.synchronize()
+    assert part.eq((me - 1) % n).all().item()
+
+
 HOST = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "mpi", "host.sh")
 LATE, LATE_S, SIDE = 6, 0.02, 8192
 
@@ -116,6 +136,8 @@ def rank():
         graph(torch, dist, me)
     elif os.environ.get("SONDE_TEST_NCCL") == "bytes":
         large(torch, dist, me)
+    elif os.environ.get("SONDE_TEST_NCCL") == "ring":
+        ring(torch, dist, me)
     elif os.environ.get("SONDE_TEST_NCCL") == "late":
         late(torch, dist, me)
     else:
@@ -137,13 +159,13 @@ def free_port():
 
 
 def start(script):
-    """Two ranks of it; the worst of their statuses."""
-    port = free_port()
+    """Its ranks; the worst of their statuses."""
+    port, count = free_port(), int(os.environ.get("SONDE_TEST_RANKS", "2"))
     hosts = os.environ.get("SONDE_TEST_HOSTS") == "1"
     ranks = [subprocess.Popen((["sh", HOST] if hosts else []) + [sys.executable, os.path.abspath(script)],
-                              env=dict(os.environ, **({"NCCL_SOCKET_IFNAME": "lo", "GLOO_SOCKET_IFNAME": "lo"} if hosts else {}), RANK=str(i), LOCAL_RANK=str(i), WORLD_SIZE="2",
+                              env=dict(os.environ, **({"NCCL_SOCKET_IFNAME": "lo", "GLOO_SOCKET_IFNAME": "lo"} if hosts else {}), RANK=str(i), LOCAL_RANK=str(i), WORLD_SIZE=str(count),
                                        MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)))
-             for i in range(2)]
+             for i in range(count)]
     statuses = [p.wait() for p in ranks]
     print("ranks", statuses)
     return max(map(abs, statuses))
