@@ -138,6 +138,17 @@ def check_remote_machine(m):
     yield from check_remote(m, {**REMOTE_LINES, ("reduction", 0, 1, "atomic"): (256 // 32, 1024 // 32)})
 
 
+def check_graphed(m):
+    """graphed.cu: of 1,024 threads each all, or every other; a graph is launched 5 times, the other 6, and has the first in it; and one launch by itself."""
+    found, threads = m.view("comm"), 1024
+    lines = accesses(found["lines"], lambda row: (row["line"], row["from"], row["to"], row["kind"]))
+    yield equal("accesses of kernels of graphs, by line", lines, {
+        (marked_line(source("graphed"), "to_host"), 0, "host", "store"): (12 * threads, 12 * 4 * threads), (marked_line(source("graphed"), "from_host"), "host", 0, "load"): (11 * threads, 11 * 4 * threads),
+        (marked_line(source("graphed"), "to_other"), 0, "host", "store"): (6 * threads // 2, 6 * 2 * threads)})
+    coverage = {row["kernel"]: (row["launches"], row["looked_at"]) for row in found["coverage"]}
+    yield equal("launches, and those that were looked at", coverage, {"to_host": (12, 12), "from_host": (11, 11), "only_here": (11, 11), "to_other": (6, 6)})
+
+
 BULK = 3 * 24 * 512 * 4  # of bulk.cu: bytes of a kernel's launches, which count in pieces of 16
 
 
@@ -236,6 +247,7 @@ CASES = [
     Case("remote-machine", ["{bin}/remote"], checks=[by_machine(check_remote_machine)], options=MACHINE, gpus=2),
     Case("remote-sampled", ["{bin}/remote"], checks=[check_sampled], options=["--comm", "--comm-sample", "1/3"], gpus=2),
     Case("bulk", ["{bin}/bulk"], checks=[by_machine(check_bulk)], options=MACHINE, gpus=2),
+    Case("graphed-machine", ["{bin}/graphed"], checks=[by_machine(check_graphed)], options=MACHINE),
     Case("remote-elements", ["{bin}/remote"], checks=[check_elements_add_up], options=["--comm", "--comm-elements"], gpus=2),
     Case("elements", ["{bin}/elements"], checks=[check_elements], options=["--comm", "--comm-elements"], gpus=2),
     Case("ring", ["{bin}/ring"], checks=[check_ring(False)], options=["--comm"], gpus=2),

@@ -305,7 +305,7 @@ static CUresult do_cuGraphLaunch(const void *params)
     made_node_begins();
     made_callback(SANITIZER_CB_DOMAIN_GRAPHS, SANITIZER_CBID_GRAPHS_NODE_LAUNCH_BEGIN, &d);
     void *given = made_data();
-    made_unset += given != NULL;
+    made_unset += given == (void *)MADE_STALE;
     k->body(given, graph.parameters);
     return CUDA_SUCCESS;
 }

@@ -41,6 +41,7 @@ extern unsigned made_unset; /* nodes that had what was there */
 void made_callback(int domain, uint32_t id, const void *data);
 void *made_data(void); /* what the launch under way was given */
 /* A graph's kernel is about to be launched: unless it is given something it has whatever was there. */
+#define MADE_STALE ((uintptr_t)0xbad1)
 extern const Sanitizer_LaunchHandle made_node;
 void made_node_begins(void);
 

@@ -32,7 +32,7 @@ PUBLIC void *made_data(void)
 
 PUBLIC void made_node_begins(void)
 {
-    data = (const void *)(uintptr_t)0xbad1;
+    data = (const void *)MADE_STALE;
 }
 
 PUBLIC SanitizerResult sanitizerSubscribe(Sanitizer_SubscriberHandle *subscriber, Sanitizer_CallbackFunc function, void *user)

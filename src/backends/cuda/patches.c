@@ -7,8 +7,8 @@
  * a kernel ten times its time and more. So with --values-sample, --comm-sample or --kernel patches are taken out of a module that was launched a
  * few times without being looked at, and put back before the next that is: code is changed while nothing runs in the context.
  *
- * Graphs' kernels have the patches of their module, and are given none: that is said of each node, and an address of a sonde_patch_launch
- * has a mark above it, since without a word the patches were given what is no address (driver 580).
+ * Graphs' kernels have the patches of their module, too (patches_graphs.c). An address of a sonde_patch_launch has a mark above it, since without a word of it the
+ * patches of a graph's kernel were given what is no address (driver 580).
  *
  * A sonde_patch_launch and the ranges of objects are never written again: a kernel may still read them. When memory was allocated or
  * freed since, there are new ones.
@@ -16,7 +16,7 @@
  * Two places: before the call, outside of the driver, everything is made and uploaded, in a stream of ours (places.c); when the
  * driver launches, within the call, the Sanitizer is told the address. Tables are read while kernels run, as areas.c does.
  */
-#include "sanitizer.h"
+#include "patches.h"
 
 #ifdef SONDE_SANITIZER
 
@@ -25,8 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "guest/lock.h"
 
 #define FILE_NAME    "sonde-patches.fatbin"
 #define CHUNK        ((size_t)4 << 20) /* bytes of device memory that launches and ranges are cut from */
@@ -38,22 +36,16 @@
 #define INSTRUCTION  16u /* bytes */
 
 static char file[PATH_MAX + sizeof FILE_NAME];
-static bool choosing; /* not all launches are looked at */
-static const struct sonde_patches_for *patches; /* what for */
+bool sonde__patches_choosing;
+const struct sonde_patches_for *sonde__patches;
 
 /* ---- modules --------------------------------------------------------------------------------------- */
 
-struct module {
-    bool patched;
-    bool stays; /* patched: it has so much code that putting patches in takes longer than they do */
-    uint32_t skips;
-};
-
 static struct sonde_lock patching; /* of what changes code, and of all modules */
-static struct sonde_shared_map modules; /* CUmodule -> struct module */
+static struct sonde_shared_map modules; /* CUmodule -> struct sonde_patched_module */
 static struct sonde_shared_map prepared; /* contexts that have the functions */
 
-static struct module *module_of(CUmodule handle)
+struct sonde_patched_module *sonde__patched_module(CUmodule handle)
 {
     uint64_t known;
     return sonde__shared_map_get(&modules, (uintptr_t)handle, &known) ? (void *)(uintptr_t)known : NULL;
@@ -74,36 +66,36 @@ static bool add_functions(CUcontext context)
  * them the others are looked at. */
 static bool put_patches(CUmodule module)
 {
-    for (uint32_t i = 0; i < SONDE_PATCHES_FUNCTIONS && patches->functions[i].name; i++) {
-        const struct sonde_patches_function *f = &patches->functions[i];
+    for (uint32_t i = 0; i < SONDE_PATCHES_FUNCTIONS && sonde__patches->functions[i].name; i++) {
+        const struct sonde_patches_function *f = &sonde__patches->functions[i];
         if (SONDE_SANITIZER_DID(sanitizerPatchInstructions, f->instruction, module, f->name))
             continue;
         if (!f->otherwise)
             return false;
-        sonde_note("%s: %s are not looked at", patches->option, f->otherwise);
+        sonde_note("%s: %s are not looked at", sonde__patches->option, f->otherwise);
     }
     return SONDE_SANITIZER_DID(sanitizerPatchModule, module);
 }
 
-static bool patch(CUmodule handle, struct module *m)
+static bool patch(CUmodule handle, struct sonde_patched_module *m)
 {
     const uint64_t begin_ns = sonde_now_ns();
     m->patched = put_patches(handle);
-    if (choosing && !m->stays && sonde_now_ns() - begin_ns > SWITCH_NS) {
+    if (sonde__patches_choosing && !m->stays && sonde_now_ns() - begin_ns > SWITCH_NS) {
         m->stays = true;
-        sonde_note("%s: a module has so much code that its patches stay in it: launches that are not chosen are slow, too", patches->option);
+        sonde_note("%s: a module has so much code that its patches stay in it: launches that are not chosen are slow, too", sonde__patches->option);
     }
     return m->patched;
 }
 
 void sonde__patches_module_loaded(const Sanitizer_ResourceModuleData *m)
 {
-    struct module *made = *file ? sonde__memory_get(sizeof *made) : NULL;
+    struct sonde_patched_module *made = *file ? sonde__memory_get(sizeof *made) : NULL;
     if (!made)
         return;
     /* This thread is within the driver, which one that switches patches may be waiting for. */
     if (!sonde__lock_within(&patching, PATIENCE_MS)) {
-        sonde_note("%s: one module was loaded while patches were switched: its kernels are not looked at", patches->option);
+        sonde_note("%s: one module was loaded while patches were switched: its kernels are not looked at", sonde__patches->option);
         return;
     }
     sonde__cuda_quiet(true);
@@ -116,7 +108,7 @@ void sonde__patches_module_loaded(const Sanitizer_ResourceModuleData *m)
 }
 
 /* What runs now is not to change under it. */
-static bool switch_module(CUmodule handle, struct module *m, bool on)
+static bool switch_module(CUmodule handle, struct sonde_patched_module *m, bool on)
 {
     if (sonde__cuda_capturing() || sonde__cuda_twins.cuCtxSynchronize() != CUDA_SUCCESS)
         return false;
@@ -125,6 +117,7 @@ static bool switch_module(CUmodule handle, struct module *m, bool on)
     sonde__sanitizer_here->patching = false;
     if (switched)
         m->patched = on;
+    m->switched |= switched && !on;
     return switched;
 }
 
@@ -132,10 +125,10 @@ static bool switch_module(CUmodule handle, struct module *m, bool on)
 static bool ready(CUmodule handle, bool wanted)
 {
     bool is = true;
-    if (!choosing)
+    if (!sonde__patches_choosing)
         return true;
     sonde__lock(&patching);
-    struct module *m = module_of(handle);
+    struct sonde_patched_module *m = sonde__patched_module(handle);
     if (m && wanted) {
         m->skips = 0;
         is = m->patched || switch_module(handle, m, true);
@@ -147,14 +140,6 @@ static bool ready(CUmodule handle, bool wanted)
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------ */
-
-struct sonde_patched_kernel { /* of a context */
-    const char *text;    /* its name, as long as its module is loaded */
-    uint32_t name;
-    bool asked;          /* where its code is */
-    CUmodule module;     /* 0: not known yet */
-    uint64_t pc, bytes;  /* of its code on the device; 0: not known */
-};
 
 static struct sonde_shared_map kernels; /* of (context, CUkernel or CUfunction) -> struct sonde_patched_kernel */
 static struct sonde_shared_map code_of; /* uid << 32 | operation -> its struct sonde_patched_kernel there */
@@ -204,21 +189,6 @@ void sonde__patches_module_unloading(const Sanitizer_ResourceModuleData *m)
 
 /* ---- contexts ------------------------------------------------------------------------------------------- */
 
-struct sonde_patched_context {
-    struct sonde_lock lock;      /* of what is made for launches */
-    struct sonde_cuda_place *place;
-    _Atomic uint64_t launches;
-    CUdeviceptr table, ranges, chunk;
-    size_t chunk_left;
-    struct sonde_patch_launch launch; /* what all of them have, but for what follows */
-    uint64_t version;            /* of the ranges */
-    uint32_t range_count;
-    struct sonde_patch_range *room;
-    /* Of who reads: one thread at a time (places.c). */
-    void *host, *state; /* the table; what becomes of it */
-    uint64_t read_launches;
-};
-
 static struct {
     struct sonde_lock lock;
     struct sonde_patched_context context[CONTEXTS_MAX];
@@ -227,7 +197,7 @@ static struct {
 
 static struct sonde_shared_map launches[SONDE_REMOTE_GROUPS]; /* uid << 32 | operation -> address of its sonde_patch_launch */
 
-static struct sonde_patched_context *known_context(const struct sonde_cuda_place *place)
+struct sonde_patched_context *sonde__patched_known(const struct sonde_cuda_place *place)
 {
     for (uint32_t i = 0; i < atomic_load(&contexts.count); i++)
         if (contexts.context[i].place == place)
@@ -237,11 +207,11 @@ static struct sonde_patched_context *known_context(const struct sonde_cuda_place
 
 static struct sonde_patched_context *context_of(struct sonde_cuda_place *place)
 {
-    struct sonde_patched_context *c = known_context(place);
+    struct sonde_patched_context *c = sonde__patched_known(place);
     if (c)
         return c;
     sonde__lock(&contexts.lock);
-    c = known_context(place);
+    c = sonde__patched_known(place);
     const uint32_t count = atomic_load(&contexts.count);
     if (!c && count < CONTEXTS_MAX) {
         c = &contexts.context[count];
@@ -250,6 +220,17 @@ static struct sonde_patched_context *context_of(struct sonde_cuda_place *place)
     }
     sonde__unlock(&contexts.lock);
     return c;
+}
+
+struct sonde_patched_context *sonde__patched_context(const CUpti_CallbackData *cd)
+{
+    struct sonde_cuda_place *place = *file ? sonde__cuda_place(cd->context, cd->contextUid) : NULL;
+    return place ? context_of(place) : NULL;
+}
+
+struct sonde_patched_context *sonde__patched_at(uint32_t k)
+{
+    return k < atomic_load(&contexts.count) ? &contexts.context[k] : NULL;
 }
 
 static CUdeviceptr allocate(struct sonde_patched_context *c, size_t bytes)
@@ -267,7 +248,7 @@ static bool is_done(const struct sonde_patched_context *c, CUresult enqueued)
 }
 
 /* The bytes on the device, for good; 0: no memory. */
-static CUdeviceptr upload(struct sonde_patched_context *c, const void *data, size_t bytes)
+CUdeviceptr sonde__patched_upload(struct sonde_patched_context *c, const void *data, size_t bytes)
 {
     const size_t whole = (bytes + 15) / 16 * 16;
     if (whole > c->chunk_left) {
@@ -287,8 +268,8 @@ static bool make_table(struct sonde_patched_context *c)
 {
     if (c->table)
         return true;
-    const CUdeviceptr at = allocate(c, patches->table_bytes);
-    if (at && is_done(c, sonde__cuda_twins.cuMemsetD8Async(at, 0, patches->table_bytes, c->place->stream)))
+    const CUdeviceptr at = allocate(c, sonde__patches->table_bytes);
+    if (at && is_done(c, sonde__cuda_twins.cuMemsetD8Async(at, 0, sonde__patches->table_bytes, c->place->stream)))
         c->table = at;
     return c->table != 0;
 }
@@ -308,15 +289,31 @@ static bool renew_ranges(struct sonde_patched_context *c)
         return false;
     const uint32_t found = sonde__cuda_memory_ranges(c->room, RANGES_MAX);
     if (found == RANGES_MAX)
-        sonde_note("%s: more than %u allocations at once: of further ones accesses are counted as of unknown memory", patches->option, RANGES_MAX);
+        sonde_note("%s: more than %u allocations at once: of further ones accesses are counted as of unknown memory", sonde__patches->option, RANGES_MAX);
     c->range_count = sonde__patch_sort(c->room, found);
-    if (patches->choose)
-        c->range_count = patches->choose(&c->launch, c->place, c->room, c->range_count);
-    c->ranges = c->range_count ? upload(c, c->room, c->range_count * sizeof *c->room) : 0;
+    if (sonde__patches->choose)
+        c->range_count = sonde__patches->choose(&c->launch, c->place, c->room, c->range_count);
+    c->ranges = c->range_count ? sonde__patched_upload(c, c->room, c->range_count * sizeof *c->room) : 0;
     for (uint32_t k = 0; k < SONDE_REMOTE_GROUPS; k++)
         sonde__shared_map_sweep(&launches[k], is_of_context, &c->place->uid);
     c->version = !c->range_count || c->ranges ? version : 0;
     return c->version != 0;
+}
+
+bool sonde__patched_ready(struct sonde_patched_context *c)
+{
+    return make_table(c) && renew_ranges(c);
+}
+
+struct sonde_patch_launch sonde__patched_launch(const struct sonde_patched_context *c, uint32_t operation, uint32_t group)
+{
+    struct sonde_patch_launch launch = c->launch;
+    launch.table = c->table;
+    launch.ranges = c->ranges;
+    launch.range_count = c->range_count;
+    launch.operation = operation;
+    launch.group = group;
+    return launch;
 }
 
 static CUdeviceptr launch_for(struct sonde_patched_context *c, uint32_t operation, uint32_t group)
@@ -324,14 +321,9 @@ static CUdeviceptr launch_for(struct sonde_patched_context *c, uint32_t operatio
     const uint64_t key = (uint64_t)c->place->uid << 32 | operation;
     uint64_t at = 0;
     sonde__lock(&c->lock);
-    if (make_table(c) && renew_ranges(c) && !sonde__shared_map_get(&launches[group], key, &at)) {
-        struct sonde_patch_launch launch = c->launch;
-        launch.table = c->table;
-        launch.ranges = c->ranges;
-        launch.range_count = c->range_count;
-        launch.operation = operation;
-        launch.group = group;
-        at = upload(c, &launch, sizeof launch);
+    if (sonde__patched_ready(c) && !sonde__shared_map_get(&launches[group], key, &at)) {
+        const struct sonde_patch_launch launch = sonde__patched_launch(c, operation, group);
+        at = sonde__patched_upload(c, &launch, sizeof launch);
         if (at >> SONDE_PATCH_MARKED) /* no room for the mark */
             at = 0;
         if (at)
@@ -352,10 +344,18 @@ static enum sonde_value_missed prepare(const CUpti_CallbackData *cd)
 {
     if (!*file)
         return SONDE_VALUE_MISSED_PATCH;
-    struct sonde_cuda_place *place = sonde__cuda_place(cd->context, cd->contextUid);
-    here()->context = place ? context_of(place) : NULL;
+    here()->context = sonde__patched_context(cd);
     here()->data = here()->context ? launch_for(here()->context, here()->operation, here()->group) : 0;
     return here()->data ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_MEMORY;
+}
+
+/* It is looked at when the graph is launched; until then its module stays as it is. */
+static enum sonde_value_missed captured(void)
+{
+    struct sonde_patched_module *m = sonde__patched_module(here()->kernel->module);
+    if (m)
+        m->stays = true;
+    return SONDE_VALUE_MISSED_GRAPH;
 }
 
 static void begin(const struct sonde_cuda_launch *l, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call)
@@ -366,10 +366,10 @@ static void begin(const struct sonde_cuda_launch *l, const CUpti_CallbackData *c
     if (here()->kernel) {
         here()->under_way = true;
         here()->operation = sonde_call_operation(call, SONDE_OP_KERNEL, here()->kernel->name);
-        enum sonde_value_missed why = sonde_value_choose(here()->operation, here()->kernel->name, l->blocks << 16 ^ l->threads);
-        if (!why && sonde__cuda_captures(l->stream, own_default))
-            why = SONDE_VALUE_MISSED_GRAPH;
-        here()->group = !why && patches->group ? (uint8_t)patches->group(here()->operation) : 0;
+        enum sonde_value_missed why = sonde__cuda_captures(l->stream, own_default) ? captured() : SONDE_VALUE_MISSED_NONE;
+        if (!why)
+            why = sonde_value_choose(here()->operation, here()->kernel->name, l->blocks << 16 ^ l->threads);
+        here()->group = !why && sonde__patches->group ? (uint8_t)sonde__patches->group(here()->operation) : 0;
         if (!why)
             why = prepare(cd);
         if (!ready(here()->kernel->module, !why) && !why)
@@ -398,11 +398,11 @@ void sonde__patches_before(uint32_t id, const CUpti_CallbackData *cd, bool own_d
 /* Not within ours: the driver's own kernels, and those of a call that is not recorded, are given nothing. */
 void sonde__patches_launch(const Sanitizer_LaunchData *l)
 {
-    const struct module *m = module_of(l->module);
+    const struct sonde_patched_module *m = sonde__patched_module(l->module);
     if (here()->under_way) {
         here()->kernel->module = l->module;
         if (!m)
-            sonde_note("%s: some kernels are of modules that Compute Sanitizer has not patched", patches->option);
+            sonde_note("%s: some kernels are of modules that Compute Sanitizer has not patched", sonde__patches->option);
         if (!here()->why && (!m || !m->patched))
             here()->why = SONDE_VALUE_MISSED_PATCH;
     }
@@ -417,18 +417,7 @@ void sonde__patches_launch(const Sanitizer_LaunchData *l)
     here()->begun = true;
 }
 
-/* Without it they are given whatever was there. What refuses it is not told: the mark is missing then, too. */
-void sonde__patches_node(const Sanitizer_LaunchData *l)
-{
-    if (!l->hLaunch || !module_of(l->module))
-        return;
-    sonde__cuda_quiet(true);
-    if (sonde__sanitizer.sanitizerSetLaunchCallbackData(l->hLaunch, l->function, l->hStream, NULL) != SANITIZER_SUCCESS)
-        sonde__sanitizer.sanitizerSetLaunchCallbackData(l->hLaunch, l->function, l->hApiStream, NULL);
-    sonde__cuda_quiet(false);
-}
-
-/* Where its code is: by that accesses have the same number in each run. It is loaded when it was launched. */
+/* It is loaded when it was launched. */
 static void ask_for_code(struct sonde_patched_kernel *k)
 {
     if (k->asked || !k->module)
@@ -440,20 +429,24 @@ static void ask_for_code(struct sonde_patched_kernel *k)
     k->asked = true;
 }
 
-/* Of a call that made no launch, and no error, a graph's capture has taken it. */
+void sonde__patched_code(const struct sonde_patched_context *c, uint32_t operation, struct sonde_patched_kernel *k)
+{
+    ask_for_code(k);
+    sonde__shared_map_put(&code_of, (uint64_t)c->place->uid << 32 | operation, (uintptr_t)k);
+}
+
+/* Of a call that made no launch, and no error, a graph's capture has taken it: that is none. */
 void sonde__patches_after(bool made)
 {
     if (here()->nested) {
         here()->nested--;
         return;
     }
-    if (here()->under_way && made) {
-        const enum sonde_value_missed why = !here()->begun && !here()->why ? SONDE_VALUE_MISSED_GRAPH : (enum sonde_value_missed)here()->why;
-        patches->missed(here()->operation, why, why ? SONDE_ENGINE_NONE : SONDE_ENGINE_SANITIZER, why ? 0 : here()->group);
-        if (!why) {
-            ask_for_code(here()->kernel);
-            sonde__shared_map_put(&code_of, (uint64_t)here()->context->place->uid << 32 | here()->operation, (uintptr_t)here()->kernel);
-        }
+    if (here()->under_way && made && here()->begun) {
+        const enum sonde_value_missed why = (enum sonde_value_missed)here()->why;
+        sonde__patches->missed(here()->operation, why, why ? SONDE_ENGINE_NONE : SONDE_ENGINE_SANITIZER, why ? 0 : here()->group);
+        if (!why)
+            sonde__patched_code(here()->context, here()->operation, here()->kernel);
     }
     here()->under_way = false;
 }
@@ -472,18 +465,18 @@ bool sonde__patches_number(const struct sonde_cuda_place *place, uint32_t operat
 
 static void read_context(struct sonde_cuda_place *place, bool last)
 {
-    struct sonde_patched_context *c = known_context(place);
+    struct sonde_patched_context *c = sonde__patched_known(place);
     const uint64_t launched = c ? atomic_load(&c->launches) : 0;
     if (!c || !c->table || (!last && launched == c->read_launches))
         return;
-    if (!c->host && !(c->host = sonde__pages_get(patches->table_bytes)))
+    if (!c->host && !(c->host = sonde__pages_get(sonde__patches->table_bytes)))
         return;
-    if (!is_done(c, sonde__cuda_twins.cuMemcpyDtoHAsync_v2(c->host, c->table, patches->table_bytes, place->stream))) {
+    if (!is_done(c, sonde__cuda_twins.cuMemcpyDtoHAsync_v2(c->host, c->table, sonde__patches->table_bytes, place->stream))) {
         if (launched != c->read_launches)
-            sonde_note("%s: what some kernels found could not be read from the device", patches->option);
+            sonde_note("%s: what some kernels found could not be read from the device", sonde__patches->option);
         return;
     }
-    if (patches->read(place, &c->state, c->host, last))
+    if (sonde__patches->read(place, &c->state, c->host, last))
         c->read_launches = launched;
 }
 
@@ -500,7 +493,7 @@ const char *sonde__patches_begin(char *room, size_t size)
     const char *sample = getenv("SONDE_VALUES_FIRST"), *pattern = getenv("SONDE_VALUES_KERNEL"), *wanted = getenv("SONDE_VALUES");
     const char *why = sonde__cuda_values_begin(SONDE_VALUES_FINE, room, size); /* the driver's functions; nothing else of it is wanted */
     sonde__cuda_twins.on = sonde__cuda_twins.fine = false;
-    patches = wanted && strtoull(wanted, NULL, 10) & SONDE_VALUES_REMOTE ? &sonde__patches_remote : &sonde__patches_values;
+    sonde__patches = wanted && strtoull(wanted, NULL, 10) & SONDE_VALUES_REMOTE ? &sonde__patches_remote : &sonde__patches_values;
     if (why)
         return why;
     if (!sonde__cuda_own_folder(folder, sizeof folder))
@@ -510,7 +503,7 @@ const char *sonde__patches_begin(char *room, size_t size)
         *file = '\0';
         return "this Sonde was built without nvcc, which compiles what the engine sanitizer puts into kernels";
     }
-    choosing = (sample && strtoull(sample, NULL, 10)) || (pattern && *pattern);
+    sonde__patches_choosing = (sample && strtoull(sample, NULL, 10)) || (pattern && *pattern);
     return NULL;
 }
 

@@ -97,8 +97,8 @@ static struct seen *seen_of(struct found *f, const struct sonde_patch_count *c)
 static bool tell(const struct sonde_cuda_place *place, struct seen *s, bool last)
 {
     static const uint8_t what[] = {SONDE_ACCESS_LOAD, SONDE_ACCESS_STORE, SONDE_ACCESS_ATOMIC, SONDE_ACCESS_COPY};
-    const uint32_t operation = (uint32_t)(s->who >> 32);
-    uint32_t number;
+    uint32_t operation = (uint32_t)(s->who >> 32), group = (uint32_t)s->who >> SONDE_PATCH_GROUP, number;
+    sonde__patches_stands_for(place, &operation, &group);
     const bool is_known = sonde__patches_number(place, operation, s->code & ((1ull << SONDE_PATCH_STORE) - 1), &number);
     if (!s->row && !is_known && !last)
         return false;
@@ -111,7 +111,7 @@ static bool tell(const struct sonde_cuda_place *place, struct seen *s, bool last
             .what = what[(s->code >> SONDE_PATCH_STORE & SONDE_PATCH_WHAT) % sizeof what],
             .bytes = (uint8_t)(s->code >> SONDE_PATCH_BYTES),
             .engine = SONDE_ENGINE_SANITIZER,
-            .group = (uint8_t)((uint32_t)s->who >> SONDE_PATCH_GROUP),
+            .group = (uint8_t)group,
             .device = w->device,
             .owner = w->owner - 1,
         });

@@ -305,11 +305,10 @@ static void set(const Sanitizer_MemsetData *m)
                                      .bytes = here()->fill_bytes ? here()->fill_bytes : elements * m->elementSize});
 }
 
-/* Patches stay out of graphs: their kernels are not looked at (docs/values.md). */
 static void node(const Sanitizer_GraphNodeLaunchData *n)
 {
     if (n->nodeType == CU_GRAPH_NODE_TYPE_KERNEL)
-        sonde__patches_node(&n->launchData);
+        sonde__patches_node(&n->launchData, !n->isGraphUpload);
     if (n->isGraphUpload)
         return;
     if (n->nodeType == CU_GRAPH_NODE_TYPE_KERNEL)
@@ -344,12 +343,16 @@ static void enter(Sanitizer_CallbackId id, const CUpti_CallbackData *cd, enum so
     const struct sonde_call *call = what == SONDE_CUDA_LAUNCH && cd->context ? sonde__cuda_call_here() : NULL;
     if (call)
         sonde__patches_before(id, cd, own_default, call);
+    if (what == SONDE_CUDA_GRAPH && cd->context && sonde__cuda_call_here())
+        sonde__patches_before_graph(cd, sonde__cuda_call_here());
 }
 
 static void leave(Sanitizer_CallbackId id, const CUpti_CallbackData *cd, enum sonde_cuda_what what)
 {
     if (what == SONDE_CUDA_LAUNCH)
         sonde__patches_after(cd->functionReturnValue && *(const CUresult *)cd->functionReturnValue == CUDA_SUCCESS);
+    else if (what == SONDE_CUDA_GRAPH)
+        sonde__patches_after_graph();
     sonde__cuda_callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, id, cd);
 }
 

@@ -65,6 +65,9 @@ struct sonde_sanitizer_thread {
     struct sonde_patched_kernel *kernel;
     struct sonde_patched_context *context;
     CUdeviceptr data;                   /* what its patches are given */
+    /* Of a graph that is launched (patches_graphs.c). */
+    const struct sonde_call *graph_call; /* NULL: none is, or it is not recorded */
+    bool graph_ready;
 };
 extern __thread struct sonde_sanitizer_thread *sonde__sanitizer_here;
 /* In words. */
@@ -107,8 +110,12 @@ void sonde__patches_module_unloading(const Sanitizer_ResourceModuleData *module)
 void sonde__patches_before(uint32_t id, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call);
 void sonde__patches_launch(const Sanitizer_LaunchData *launch);
 void sonde__patches_after(bool made);
-/* Within a launch of a graph: the patches of one of its kernels are given nothing. */
-void sonde__patches_node(const Sanitizer_LaunchData *launch);
+/* Around a call that launches a graph, and within it, or where a graph is brought to the device, for each of its kernels. */
+void sonde__patches_before_graph(const CUpti_CallbackData *cd, const struct sonde_call *call);
+void sonde__patches_node(const Sanitizer_LaunchData *launch, bool launches);
+void sonde__patches_after_graph(void);
+/* A launch in a table may have a number in place of its operation: what that stands for. `group`: as in its sonde_patch_launch. */
+void sonde__patches_stands_for(const struct sonde_cuda_place *place, uint32_t *operation, uint32_t *group);
 /* What was found: flush.c's thread, and before a call that ends a context. */
 void sonde__patches_read(bool last);
 #else

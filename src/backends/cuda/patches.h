@@ -1,0 +1,75 @@
+/* patches.h - what the files that patch machine code share (patches.c, patches_graphs.c). See sanitizer.h. */
+#ifndef SONDE_CUDA_PATCHES_H
+#define SONDE_CUDA_PATCHES_H
+
+#include "sanitizer.h"
+
+#ifdef SONDE_SANITIZER
+
+#include "guest/lock.h"
+
+struct sonde_patched_module {
+    bool patched;
+    bool stays;    /* patched: putting patches in takes longer than they do, or graphs have its kernels */
+    bool switched; /* they have been taken out once: a graph may have what was there before, or after */
+    uint32_t skips;
+};
+
+struct sonde_patched_kernel { /* of a context */
+    const char *text;    /* its name, as long as its module is loaded */
+    uint32_t name;
+    bool asked;          /* where its code is */
+    CUmodule module;     /* 0: not known yet */
+    uint64_t pc, bytes;  /* of its code on the device; 0: not known */
+};
+
+struct sonde_patched_node { /* kernels of graphs: of one operation, in one group */
+    uint32_t operation;
+    uint8_t group;
+    struct sonde_patched_kernel *kernel;
+};
+
+struct sonde_patched_context {
+    struct sonde_lock lock;      /* of what is made for launches */
+    struct sonde_cuda_place *place;
+    _Atomic uint64_t launches;
+    CUdeviceptr table, ranges, chunk;
+    size_t chunk_left;
+    struct sonde_patch_launch launch; /* what all of them have, but for what follows */
+    uint64_t version;            /* of the ranges */
+    uint32_t range_count;
+    struct sonde_patch_range *room;
+    /* Of who reads: one thread at a time (places.c). */
+    void *host, *state; /* the table; what becomes of it */
+    uint64_t read_launches;
+    /* Of patches_graphs.c. */
+    struct sonde_lock naming;    /* of what follows; held within the driver, so that nothing waits for the driver under it */
+    struct sonde_patched_node *nodes;
+    uint32_t node_count, node_room; /* those that have an operation; those that are on the device, */
+    CUdeviceptr node_launches;      /* one behind the other, */
+    uint64_t node_version;          /* with these ranges */
+    _Atomic uint32_t node_coded;    /* of so many it is known where their code is */
+};
+
+extern const struct sonde_patches_for *sonde__patches; /* what for */
+extern bool sonde__patches_choosing;                   /* not all launches are looked at */
+
+/* NULL: Sonde does not know it, or has not patched it. */
+struct sonde_patched_module *sonde__patched_module(CUmodule module);
+/* Of this context, as it was made; NULL: it was not. */
+struct sonde_patched_context *sonde__patched_known(const struct sonde_cuda_place *place);
+/* The k-th; NULL: there are no more. */
+struct sonde_patched_context *sonde__patched_at(uint32_t k);
+/* Made, if need be; NULL: no room, or nothing is patched. Outside of the driver, and it locks. */
+struct sonde_patched_context *sonde__patched_context(const CUpti_CallbackData *cd);
+/* Under the context's lock: what all launches have is on the device, as it is now. */
+bool sonde__patched_ready(struct sonde_patched_context *context);
+/* The same: the bytes on the device, for good; 0: no memory. */
+CUdeviceptr sonde__patched_upload(struct sonde_patched_context *context, const void *data, size_t bytes);
+/* A sonde_patch_launch of it. */
+struct sonde_patch_launch sonde__patched_launch(const struct sonde_patched_context *context, uint32_t operation, uint32_t group);
+/* Outside of the driver, behind a launch: where its code is, by which accesses have the same number in each run. */
+void sonde__patched_code(const struct sonde_patched_context *context, uint32_t operation, struct sonde_patched_kernel *kernel);
+
+#endif
+#endif
