@@ -27,6 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(ROOT, "tests", "gpu"))
 import gpu_comm  # noqa: E402
+import gpu_monitor  # noqa: E402
 import gpu_nccl  # noqa: E402
 import gpu_rounds  # noqa: E402
 import gpu_series  # noqa: E402
@@ -34,7 +35,7 @@ import gpu_stalls  # noqa: E402
 import gpu_values  # noqa: E402
 import harness  # noqa: E402
 
-SHARES = {"loads": 0.62, "launches": 0.10, "graph": 0.11, "memory": 0.07, "values": 0.30, "comm": 0.20, "series": 0.15, "stalls": 0.15, "samples": 0.70, "nccl": 0.40}
+SHARES = {"loads": 0.62, "launches": 0.10, "graph": 0.11, "memory": 0.07, "values": 0.30, "comm": 0.20, "series": 0.15, "stalls": 0.15, "samples": 0.70, "nccl": 0.40, "monitor": 0.30}
 USUAL = ("loads", "launches", "graph", "memory", "values", "comm", "series", "stalls")
 FLOORS = {"CUPTI: kernels, copies, sets": "activities", "minimal interceptor": "interceptor"}
 NOTHING, INTERCEPTOR, ACTIVITIES = "nothing", "minimal interceptor", "CUPTI: kernels, copies, sets"
@@ -460,6 +461,9 @@ class Bench:
     def stalls(self, seconds):
         gpu_stalls.run(self, seconds, NOTHING)
 
+    def monitor(self, seconds):
+        gpu_monitor.run(self, seconds, NOTHING)
+
     def nccl(self, seconds):
         gpu_nccl.run(self, seconds, NOTHING)
 
@@ -531,7 +535,7 @@ class Bench:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help="loads launches graph memory values comm series stalls samples nccl (two GPUs)")
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help="loads launches graph memory values comm series stalls monitor samples nccl (two GPUs)")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--sonde", default=os.path.join(ROOT, "build", "bin", "sonde"))
     parser.add_argument("--work", default=os.path.join(ROOT, "build", "bench-gpu"))

@@ -1,0 +1,74 @@
+"""The section `monitor` of bench/gpu.py: what a `sonde monitor` beside a program costs it, by how often it looks and by what the hardware is to count, and
+what the monitor itself takes: empty launches, and a vector add that is bound by memory (tests/gpu/programs/series.cu).
+"""
+import os
+import re
+import signal
+import statistics
+import subprocess
+import urllib.request
+
+import harness
+from gpu_values import compiled, table
+
+COUNTERS = "dram__bytes_read.sum,dram__bytes_write.sum,smsp__inst_executed.sum"
+MONITORS = {
+    "`--interval 1s`": ("--interval", "1s"),
+    "`--interval 10ms`": ("--interval", "10ms"),
+    "`--interval 1ms`": ("--interval", "1ms"),
+    "`--interval 1s --counters` (each 100 ms)": ("--interval", "1s", "--counters", COUNTERS),
+    "`--interval 100ms --counters --counter-interval 1ms`": ("--interval", "100ms", "--counters", COUNTERS, "--counter-interval", "1ms"),
+}
+
+
+class Beside:
+    """A monitor, until the end of the block; then its looks and CPU seconds."""
+
+    def __init__(self, bench, options):
+        folder = os.path.join(bench.work, "announced")
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        self.child = subprocess.Popen([bench.sonde, "monitor", "--listen", "127.0.0.1:0", "--folder", folder, *options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.url = self.child.stdout.readline().strip()
+        self.before = self.figures()
+
+    def figures(self):
+        with urllib.request.urlopen(self.url, timeout=60) as answer:
+            text = answer.read().decode()
+        return {name: float(re.search(rf"^sonde_monitor_{name}_total (\S+)", text, re.M)[1]) for name in ("looks", "cpu_seconds")}
+
+    def end(self):
+        after = self.figures()
+        self.child.send_signal(signal.SIGTERM)
+        self.child.communicate()
+        return {name: after[name] - self.before[name] for name in after}
+
+
+def beside(bench, plain, options):
+    monitor = Beside(bench, options)
+    try:
+        figures = bench.number(plain)
+    finally:
+        took = monitor.end()
+    return {**figures, **took}
+
+
+def run(bench, seconds, nothing):
+    bench.say("## A monitor beside kernels\n")
+    program = os.path.join(bench.work, "gpu_series")
+    gpu = harness.ask_gpu()
+    major, minor = gpu.capability
+    if not compiled(bench, os.path.join("..", "tests", "gpu", "programs", "series.cu"), program, f"-arch=sm_{major}{minor}"):
+        return
+    loads = {"200,000 empty launches": [bench.launch, "launches", "200000"], "20,000 vector adds of 76 µs": [program, "20000", "time"]}
+    found = {}
+    for load, plain in loads.items():
+        variants = {nothing: lambda plain=plain: bench.number(plain)}
+        for name, options in MONITORS.items():
+            variants[name] = lambda plain=plain, options=options: beside(bench, plain, options)
+        found[load] = bench.rounds(f"monitor: {load}", variants, set(variants), seconds / len(loads), 7)
+    table(bench, f"{gpu.count} devices. × of the same without a monitor.", MONITORS, found, found, nothing)
+    bench.say("| Monitor | CPU time of a look |\n|---|---|")
+    for name in MONITORS:
+        each = [row["cpu_seconds"] / row["looks"] * 1e3 for rows in found.values() for row in rows[name] if row and row["looks"]]
+        bench.say(f"| {name} | {f'{statistics.median(each):.2f} ms' if each else '-'} |")
+    bench.say()
