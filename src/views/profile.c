@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/answers/lanes/sync.h"
 #include "analyze/answers/summary/caveats.h"
 #include "base/number.h"
+#include "figures.h"
 #include "labels.h"
 #include "names.h"
 #include "view.h"
@@ -86,7 +86,7 @@ static const struct sonde_view_columns whole = SONDE_VIEW_COLUMNS("profile", col
 struct wanted {
     struct sonde_profile_rows_config config;
     struct sonde_columns columns; /* a copy of the list; derived ones are the query's */
-    double *blame, *sync; /* [tree node], exclusive; NULL: not asked for, or there is none */
+    double *given[SONDE_METRIC_COUNT]; /* [tree node], exclusive; NULL: not asked for, there is none, or it is the profile's */
     struct sonde_estimate cpu_estimate, blame_estimate;
 };
 
@@ -113,12 +113,6 @@ static int push_unless_there(struct sonde_columns *c, uint32_t column)
     return sonde_vector_push(&c->shown, column);
 }
 
-/* Columns that need the trace: only who names one waits for that. */
-static bool needs_trace(uint32_t column)
-{
-    return column == SONDE_METRIC_BLAME || column == SONDE_METRIC_SYNC || column == SONDE_METRIC_BLAME_ERROR;
-}
-
 /* Shown, sorted by, or in a formula. */
 static bool is_named(const struct sonde_query_contexts *asked, enum sonde_metric_id metric)
 {
@@ -131,26 +125,31 @@ static bool is_named(const struct sonde_query_contexts *asked, enum sonde_metric
     return named;
 }
 
-static int add_sync(const struct sonde_query *q, struct wanted *w, struct sonde_diag *diag)
+static int add_traced(const struct sonde_query *q, struct wanted *w, enum sonde_metric_id metric, struct sonde_diag *diag)
 {
-    struct sonde_progress *progress = sonde_query_begin(q, "reading the trace");
-    int rc = sonde_sync_compute(q->m, q->profile, progress, &w->sync);
-    sonde_query_end(q, progress);
-    w->config.given[SONDE_METRIC_SYNC] = w->sync;
-    return rc ? sonde_diag_set(diag, rc, q->path, "cannot read the trace of") : 0;
+    sonde_context_values values = {0};
+    bool known;
+    int rc = sonde_figure_values(q, metric, &values, &known, diag);
+    if (!rc && known)
+        w->config.given[metric] = w->given[metric] = sonde_figure_sums(q->profile, &values);
+    if (!rc && known && !w->given[metric])
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot compute the profile of");
+    sonde_vector_fini(&values);
+    return rc;
 }
 
+/* With its standard errors. */
 static int add_blame(const struct sonde_query *q, struct wanted *w, struct sonde_diag *diag)
 {
     struct sonde_blame blame = {0};
     int rc = sonde_query_blame(q, NULL, &blame, diag);
     if (!rc && blame.scopes.count) {
         const struct sonde_blame_scope *all = &blame.scopes.items[0];
-        w->blame = calloc(q->profile->nodes.count, sizeof *w->blame);
-        rc = w->blame ? 0 : SONDE_ENOMEM;
+        double *given = w->given[SONDE_METRIC_BLAME] = calloc(q->profile->nodes.count, sizeof *given);
+        rc = given ? 0 : SONDE_ENOMEM;
         for (size_t i = 0; i < all->entries.count && !rc; i++)
-            w->blame[all->entries.items[i].node] = all->entries.items[i].waiting_ns + all->entries.items[i].working_ns;
-        w->config.given[SONDE_METRIC_BLAME] = w->blame;
+            given[all->entries.items[i].node] = all->entries.items[i].waiting_ns + all->entries.items[i].working_ns;
+        w->config.given[SONDE_METRIC_BLAME] = given;
         w->config.blame_estimate = &w->blame_estimate;
         rc = rc ? rc : sonde_estimate_join(&w->blame_estimate, &all->estimate);
     }
@@ -174,7 +173,7 @@ static int choose_columns(const struct sonde_query *q, struct sonde_columns *c)
     c->derived.count = asked->derived.count;
     for (uint32_t i = 0; !q->contexts.named && i < (q->complete ? SONDE_METRIC_COUNT : 4u) && !rc; i++) {
         uint32_t column = q->complete ? i : few[i];
-        if (q->complete ? !needs_trace(column) : column != SONDE_METRIC_CPU || q->profile->sampled)
+        if (q->complete ? !sonde_figure_needs_trace(column) : column != SONDE_METRIC_CPU || q->profile->sampled)
             rc = push_unless_there(c, column);
     }
     for (size_t i = 0; i < asked->shown.count && !rc; i++)
@@ -215,8 +214,8 @@ static void unwant(struct wanted *w)
     sonde_vector_fini(&w->columns.shown);
     sonde_estimate_fini(&w->blame_estimate);
     sonde_estimate_fini(&w->cpu_estimate);
-    free(w->blame);
-    free(w->sync);
+    for (int metric = 0; metric < SONDE_METRIC_COUNT; metric++)
+        free(w->given[metric]);
 }
 
 /* ---- the root ----------------------------------------------------------------------------------- */
@@ -278,7 +277,9 @@ static int build(const struct sonde_query *q, struct wanted *w, struct sonde_pro
         return sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot compute the profile of");
     int rc = is_named(asked, SONDE_METRIC_BLAME) || is_named(asked, SONDE_METRIC_BLAME_ERROR) ? add_blame(q, w, diag) : 0;
     if (!rc && is_named(asked, SONDE_METRIC_SYNC))
-        rc = add_sync(q, w, diag);
+        rc = add_traced(q, w, SONDE_METRIC_SYNC, diag);
+    if (!rc && is_named(asked, SONDE_METRIC_PEERS))
+        rc = add_traced(q, w, SONDE_METRIC_PEERS, diag);
     if (!rc)
         rc = find_root(q, &w->config, out, diag);
     return rc ? rc : sonde_profile_rows_build(q->profile, &w->config, view, diag);
@@ -407,19 +408,6 @@ static void text_row(struct sonde_view_table *t, const struct sonde_query *q, co
     sonde_text_fini(&label);
 }
 
-static void say_what_is_missing(const struct sonde_query *q, const struct sonde_profile_rows *view, struct sonde_view_data *out)
-{
-    for (size_t i = 0; i < view->columns->shown.count; i++) {
-        const uint32_t column = view->columns->shown.items[i];
-        if (column == SONDE_METRIC_CPU && !q->profile->sampled)
-            sonde_view_say(out, false, "the CPU side was not sampled (record --cpu): CPU time is unknown");
-        if (column == SONDE_METRIC_BLAME && sonde_profile_rows_get(view, 0, column, SONDE_INCLUSIVE).validity != SONDE_KNOWN)
-            sonde_view_say(out, false, "blame is unknown: it needs a trace with times of operations");
-    }
-    if (view->by == SONDE_BY_OBJECT && !q->totals.traced)
-        sonde_view_say(out, false, "recorded with --profile: the data objects used by operations are unknown");
-}
-
 static int fill_text(const struct sonde_query *q, const struct sonde_profile_rows *view, struct sonde_view_data *out)
 {
     const struct sonde_view_columns *shown_columns = text_columns(q, view, out);
@@ -440,7 +428,9 @@ static int fill_text(const struct sonde_query *q, const struct sonde_profile_row
     rest->left_out = view->rows.count - 1 - shown; /* says that only: its columns are not for people */
     rest->left_out_view = "profile";
     sonde_view_show(out, rest, false);
-    say_what_is_missing(q, view, out);
+    sonde_figures_say_unknown(q, view, out);
+    if (view->by == SONDE_BY_OBJECT && !q->totals.traced)
+        sonde_view_say(out, false, "recorded with --profile: the data objects used by operations are unknown");
     return 0;
 }
 

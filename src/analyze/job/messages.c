@@ -583,16 +583,11 @@ static int sum_mpi(struct making *k)
 
 static int sum_all(struct making *k)
 {
-    int rc = sum_mpi(k);
-    rc = rc ? rc : sum_nccl(k);
-    rc = rc || !k->waiting.count ? rc : find_steps(k);
+    int rc = k->waiting.count ? find_steps(k) : 0;
     rc = rc ? rc : sum_places(k);
     rc = rc ? rc : find_most(k);
     if (k->out->collectives.count)
         qsort(k->out->collectives.items, k->out->collectives.count, sizeof *k->out->collectives.items, longest_collective);
-    sonde_vector_fini(&k->waiting);
-    sonde_vector_fini(&k->together);
-    sonde_vector_fini(&k->steps);
     return rc;
 }
 
@@ -642,18 +637,46 @@ static int sum_pairs(struct making *k)
     return rc;
 }
 
+/* ---- all of it ---------------------------------------------------------------------------------------- */
+
+static struct making begin(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde__clocks *clocks, struct sonde_messages *out)
+{
+    return (struct making){.matching = {.m = m, .profile = profile, .comms = &out->comms, .clocks = clocks}, .out = out};
+}
+
+static void end(struct making *k)
+{
+    sonde__matching_fini(&k->matching);
+    sonde__clocks_fini(k->matching.clocks);
+    sonde_vector_fini(&k->nccl);
+    sonde_vector_fini(&k->waiting);
+    sonde_vector_fini(&k->together);
+    sonde_vector_fini(&k->steps);
+    sonde_map_fini(&k->collectives);
+    sonde_intern_fini(&k->functions);
+}
+
+/* Who waited, and how long each rank did. */
+static int find_waiting(struct making *k)
+{
+    int rc = sonde__matching_read(&k->matching);
+    rc = rc ? rc : sonde__matching_match(&k->matching);
+    rc = rc ? rc : sonde__collective_waits(&k->matching, &k->nccl);
+    if (!rc && k->window) {
+        keep_window(k, &k->matching.all);
+        keep_window(k, &k->nccl);
+    }
+    rc = rc ? rc : sum_mpi(k);
+    return rc ? rc : sum_nccl(k);
+}
+
 int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde_message_window *window,
                            struct sonde_messages *out)
 {
     struct sonde__clocks clocks = {0};
-    struct making k = {.matching = {.m = m, .profile = profile, .comms = &out->comms, .clocks = &clocks}, .window = window, .out = out};
-    int rc = sonde__matching_read(&k.matching);
-    rc = rc ? rc : sonde__matching_match(&k.matching);
-    rc = rc ? rc : sonde__collective_waits(&k.matching, &k.nccl);
-    if (!rc && window) {
-        keep_window(&k, &k.matching.all);
-        keep_window(&k, &k.nccl);
-    }
+    struct making k = begin(m, profile, &clocks, out);
+    k.window = window;
+    int rc = find_waiting(&k);
     rc = rc ? rc : sum_pairs(&k);
     rc = rc ? rc : sum_all(&k);
     rc = rc ? rc : sonde__limits_read(m, out);
@@ -669,11 +692,22 @@ int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde
     const char *hosts[2];
     for (int i = 0; i < 2 && sonde__clocks_contradict(&clocks, &hosts[0], &hosts[1]); i++)
         snprintf(out->contradict[i], sizeof out->contradict[i], "%s", hosts[i]);
-    sonde__matching_fini(&k.matching);
-    sonde_vector_fini(&k.nccl);
-    sonde__clocks_fini(&clocks);
-    sonde_map_fini(&k.collectives);
-    sonde_intern_fini(&k.functions);
+    end(&k);
+    return rc;
+}
+
+int sonde_message_values(const struct sonde_measurement *m, const struct sonde_profile *profile, sonde_context_values *out)
+{
+    struct sonde_messages messages = {0};
+    struct sonde__clocks clocks = {0};
+    struct making k = begin(m, profile, &clocks, &messages);
+    int rc = find_waiting(&k);
+    for (size_t i = 0; i < k.waiting.count && !rc; i++) {
+        const struct sonde__matched *one = k.waiting.items[i];
+        rc = sonde_vector_push(out, (struct sonde_context_value){one->process, one->node, (double)one->wait_ns});
+    }
+    end(&k);
+    sonde_messages_fini(&messages);
     return rc;
 }
 

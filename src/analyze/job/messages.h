@@ -7,7 +7,7 @@
 #ifndef SONDE_ANALYZE_JOB_MESSAGES_H
 #define SONDE_ANALYZE_JOB_MESSAGES_H
 
-#include "analyze/profile/profile.h"
+#include "analyze/metrics/values.h"
 #include "base/map.h"
 
 /* X(ID, name in JSON, text) */
@@ -119,5 +119,8 @@ struct sonde_message_window { uint64_t from_ns, to_ns; };
 int sonde_messages_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde_message_window *window,
                            struct sonde_messages *out);
 void sonde_messages_fini(struct sonde_messages *messages);
+
+/* How long other ranks were waited for in each calling context, exclusively: appended, by process. The same errors. */
+int sonde_message_values(const struct sonde_measurement *m, const struct sonde_profile *profile, sonde_context_values *out);
 
 #endif

@@ -58,6 +58,7 @@ enum sonde_metric_needs {
     X(SLEPT,   "slept",   NS,    NOTHING, m->slept_ns,   "time waiting in C library functions")     \
     X(TIMED,   "timed",   COUNT, NOTHING, m->timed,      "operations with device times")                  \
     X(FAILED,  "failed",  COUNT, NOTHING, m->failed,     "operations that ended with an error")            \
+    X(PEERS,   "peers",   NS,    GIVEN,   0,             "time waiting for other ranks, in MPI and NCCL")    \
     X(CPU_ERROR, "cpu_error", NS, ESTIMATE, 0,           "standard error of cpu")                         \
     X(BLAME_ERROR, "blame_error", NS, ESTIMATE, 0,       "standard error of blame")
 

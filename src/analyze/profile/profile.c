@@ -309,20 +309,28 @@ static bool is_sample_row(const struct sonde_process *p, const struct sonde_row_
     return row->lane && row->lane < p->lane_count && p->lanes[row->lane].kind == SONDE_LANE_KIND_THREAD;
 }
 
-static struct sonde_metrics metrics_of(const struct sonde_row_profile *row, const struct sonde_cct_node *node)
+static uint16_t op_of(const struct sonde_cct_node *node)
 {
+    return node->kind == SONDE_FRAME_OP && node->op < SONDE_OP_KIND_COUNT ? node->op : SONDE_OP_NONE;
+}
+
+struct sonde_metrics sonde_profile_row_metrics(const struct sonde_process *p, const struct sonde_row_profile *row, const struct sonde_cct_node *node)
+{
+    if (is_sample_row(p, row))
+        return (struct sonde_metrics){.samples = row->count, .cpu_ns = row->sum_ns};
+    if (sonde_api_sleeps(p, row->node))
+        return (struct sonde_metrics){.sleeps = row->count, .slept_ns = row->sum_ns};
     if (row->lane == 0) {
         bool waits = node->kind == SONDE_FRAME_API && sonde_api_class(node->name) == SONDE_API_WAITS;
         return (struct sonde_metrics){.api_calls = row->count, .api_ns = row->sum_ns, .sync_ns = waits ? row->sum_ns : 0};
     }
-    return (struct sonde_metrics){
-        .operations = row->count,
-        .timed = row->timed,
-        .failed = row->failed,
-        .device_ns = row->sum_ns,
-        .bytes = row->bytes,
-        .queue_ns = row->enqueue_queued_ns + row->queued_submit_ns + row->submit_start_ns,
-    };
+    struct sonde_metrics metrics = {.operations = row->count, .failed = row->failed, .bytes = row->bytes};
+    if (sonde_op_kind_counts(op_of(node))) {
+        metrics.timed = row->timed;
+        metrics.device_ns = row->sum_ns;
+        metrics.queue_ns = row->enqueue_queued_ns + row->queued_submit_ns + row->submit_start_ns;
+    }
+    return metrics;
 }
 
 static int add_row(struct builder *b, const struct sonde_row_profile *row)
@@ -334,24 +342,22 @@ static int add_row(struct builder *b, const struct sonde_row_profile *row)
     if (locate(b, row->node, &at))
         return SONDE_ENOMEM;
     struct sonde_cct_node *node = &profile->nodes.items[at];
-    if (is_sample_row(b->process, row)) {
-        sonde_metrics_add(&node->self, &(struct sonde_metrics){.samples = row->count, .cpu_ns = row->sum_ns});
+    const struct sonde_metrics metrics = sonde_profile_row_metrics(b->process, row, node);
+    if (metrics.samples) {
+        sonde_metrics_add(&node->self, &metrics);
         profile->sampled = true;
         profile->unknown_nodes += at == 0;
         return 0;
     }
-    if (sonde_api_sleeps(b->process, row->node)) {
-        sonde_metrics_add(&node->self, &(struct sonde_metrics){.sleeps = row->count, .slept_ns = row->sum_ns});
+    if (metrics.sleeps) {
+        sonde_metrics_add(&node->self, &metrics);
         return 0;
     }
-    struct sonde_metrics metrics = metrics_of(row, node);
     bool api = row->lane == 0, known = node->kind == (api ? SONDE_FRAME_API : SONDE_FRAME_OP);
     if (!known)
         profile->unknown_nodes++;
     bool first = api ? node->self.api_calls == 0 : node->self.operations == 0;
-    uint16_t op = !api && known && node->op < SONDE_OP_KIND_COUNT ? node->op : SONDE_OP_NONE;
-    if (!sonde_op_kind_counts(op))
-        metrics.device_ns = metrics.timed = metrics.queue_ns = 0;
+    uint16_t op = api ? SONDE_OP_NONE : op_of(node);
     sonde_metrics_add(&node->self, &metrics);
     if (!api)
         profile->operations[op] += row->count;

@@ -129,6 +129,9 @@ enum sonde_cct_origin sonde_origin_of(const char *function, const char *module, 
  * or of a data object's allocation); 0 when unknown. */
 uint32_t sonde_profile_locate(const struct sonde_profile *profile, uint32_t process, uint32_t node);
 
+/* What a row of a process's profile adds to its tree node's own metrics. */
+struct sonde_metrics sonde_profile_row_metrics(const struct sonde_process *p, const struct sonde_row_profile *row, const struct sonde_cct_node *node);
+
 void sonde_metrics_add(struct sonde_metrics *sum, const struct sonde_metrics *more);
 
 #endif

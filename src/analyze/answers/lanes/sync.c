@@ -52,7 +52,7 @@ struct computing {
     const struct sonde_measurement *m;
     const struct sonde_profile *profile;
     struct sonde_progress *progress;
-    double *out;
+    sonde_context_values *out;
 };
 
 static int find(void *user, uint32_t process, struct sonde_text *found)
@@ -78,26 +78,33 @@ static int find(void *user, uint32_t process, struct sonde_text *found)
     return rc;
 }
 
-/* What calls that are there to wait have in the profile is in `out` already. */
+/* What calls that are there to wait have is in the profile. */
 static int add(void *user, uint32_t process, struct sonde_found *found)
 {
     const struct computing *c = user;
     struct node_sum one;
-    (void)process;
-    for (sonde_found_get(found, &one, sizeof one); one.node; sonde_found_get(found, &one, sizeof one))
+    int rc = 0;
+    for (sonde_found_get(found, &one, sizeof one); one.node && !rc; sonde_found_get(found, &one, sizeof one))
         if (!c->profile->nodes.items[one.node - 1].self.sync_ns)
-            c->out[one.node - 1] += (double)one.ns;
-    return 0;
+            rc = sonde_vector_push(c->out, (struct sonde_context_value){process, (uint32_t)one.node - 1, (double)one.ns});
+    return rc;
+}
+
+int sonde_sync_values(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_progress *progress, sonde_context_values *out)
+{
+    const int rc = sonde_metric_values(m, profile, SONDE_METRIC_SYNC, out);
+    return rc ? rc : sonde_each_process(m, &(struct sonde_each){.find = find, .add = add}, &(struct computing){m, profile, progress, out});
 }
 
 int sonde_sync_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
                        struct sonde_progress *progress, double **out)
 {
+    sonde_context_values values = {0};
     double *sync = calloc(profile->nodes.count, sizeof *sync);
-    int rc = sync ? 0 : SONDE_ENOMEM;
-    for (size_t i = 0; i < profile->nodes.count && !rc; i++)
-        sync[i] = (double)profile->nodes.items[i].self.sync_ns;
-    rc = rc ? rc : sonde_each_process(m, &(struct sonde_each){.find = find, .add = add}, &(struct computing){m, profile, progress, sync});
+    int rc = sync ? sonde_sync_values(m, profile, progress, &values) : SONDE_ENOMEM;
+    for (size_t i = 0; i < values.count && !rc; i++)
+        sync[values.items[i].node] += values.items[i].value;
+    sonde_vector_fini(&values);
     if (rc)
         free(sync);
     else

@@ -7,7 +7,7 @@
 #ifndef SONDE_ANALYZE_ANSWERS_LANES_SYNC_H
 #define SONDE_ANALYZE_ANSWERS_LANES_SYNC_H
 
-#include "analyze/profile/profile.h"
+#include "analyze/metrics/values.h"
 #include "analyze/trace/trace.h"
 #include "base/progress.h"
 
@@ -24,5 +24,7 @@ static inline bool sonde_call_waited(const struct sonde_trace_lane *lane, const 
  * WAIT rows. Array in *out (caller frees). 0 or a negative code. */
 int sonde_sync_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
                        struct sonde_progress *progress, double **out);
+/* The same by process: appended. */
+int sonde_sync_values(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_progress *progress, sonde_context_values *out);
 
 #endif
