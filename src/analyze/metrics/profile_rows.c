@@ -262,6 +262,7 @@ static void read_figures(struct sonde__rows_maker *v)
 /* A row of the top-down view; `node` is the first of its tree nodes, `offset` that of its frames, 0 where they differ. */
 struct draft {
     uint32_t parent, entity, node, first, next;
+    uint32_t row; /* of the view; 0 none, but of the whole */
     uint64_t offset;
     struct sonde__sums inclusive, exclusive;
 };
@@ -463,7 +464,7 @@ static int open_level(struct sonde__rows_maker *v, const struct tree *t, levels 
     return rc;
 }
 
-static int walk(struct sonde__rows_maker *v, const struct tree *t)
+static int walk(struct sonde__rows_maker *v, struct tree *t)
 {
     levels stack = {0};
     int rc = open_level(v, t, &stack, 0, 0);
@@ -474,18 +475,28 @@ static int walk(struct sonde__rows_maker *v, const struct tree *t)
             stack.count--;
             continue;
         }
-        uint32_t draft = top->list[top->at++].id, row;
-        const struct draft *d = &t->rows.items[draft];
+        const uint32_t draft = top->list[top->at++].id;
+        struct draft *d = &t->rows.items[draft];
         struct sonde__entity entity = v->entities.items[d->entity];
         entity.node = d->node;
         if (v->fold && v->config->by == SONDE_BY_LINE && is_nameless(entity.frame.kind, entity.frame.name, entity.frame.file))
             entity.frame.offset = d->offset;
-        rc = sonde__rows_emit(v, top->row, (uint32_t)stack.count, &entity, &d->inclusive, &d->exclusive, &row);
+        rc = sonde__rows_emit(v, top->row, (uint32_t)stack.count, &entity, &d->inclusive, &d->exclusive, &d->row);
         if (!rc && (!v->config->depth || stack.count < v->config->depth))
-            rc = open_level(v, t, &stack, draft, row);
+            rc = open_level(v, t, &stack, draft, d->row);
     }
     sonde_vector_fini(&stack);
     return rc;
+}
+
+static int keep_rows(struct sonde__rows_maker *v, const struct tree *t)
+{
+    uint32_t *row_of = v->view->row_of = malloc(v->nodes * sizeof *row_of);
+    for (size_t i = 0; i < v->nodes && row_of; i++) {
+        const uint32_t owner = v->owner[i], draft = t->row_of[owner];
+        row_of[i] = v->state[owner] & SONDE__INSIDE && (!draft || t->rows.items[draft].row) ? t->rows.items[draft].row : SONDE_NO_ROW;
+    }
+    return row_of ? 0 : SONDE_ENOMEM;
 }
 
 static struct sonde__sums *draft_sums(void *rows, size_t row, bool inclusive)
@@ -512,6 +523,7 @@ static int top_down(struct sonde__rows_maker *v, const bool *whole)
         rc = sonde__rows_errors(v, t.row_of, inclusive, t.rows.count, draft_sums, t.rows.items);
     if (!rc)
         rc = walk(v, &t);
+    rc = rc ? rc : keep_rows(v, &t);
     tree_fini(&t);
     return rc;
 }
@@ -639,6 +651,7 @@ void sonde_profile_rows_destroy(struct sonde_profile_rows *view)
     if (!view)
         return;
     sonde_vector_fini(&view->rows);
+    free(view->row_of);
     free(view->values);
     free(view);
 }

@@ -78,6 +78,8 @@ struct sonde_profile_row {
     struct sonde_profile_frame frame;
 };
 
+#define SONDE_NO_ROW UINT32_MAX
+
 struct sonde_profile_rows {
     SONDE_VECTOR(struct sonde_profile_row) rows; /* a parent before its children, which come largest first; [0] the whole */
     const struct sonde_columns *columns;
@@ -88,6 +90,7 @@ struct sonde_profile_rows {
     uint64_t cut;                /* rows left out for their small share, without those below them */
     struct sonde_value *values;  /* [row][column][side] */
     size_t value_rows;
+    uint32_t *row_of;            /* top-down, [tree node]: the row that has what is exclusive to it, SONDE_NO_ROW where that was left out; else NULL */
 };
 
 /* 0, ENOMEM, EINVAL (shape and `by` do not go together), or by object the error of reading. */

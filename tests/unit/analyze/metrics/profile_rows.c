@@ -563,6 +563,19 @@ static void check_sums(const struct sonde_profile *p, const struct sonde_profile
     }
 }
 
+/* What is exclusive to the nodes of a row is exclusive to it; without any left out each node has one. */
+static void check_rows_of(const struct sonde_profile *p, const struct sonde_profile_rows *v)
+{
+    double *sums = calloc(v->rows.count, sizeof *sums);
+    for (uint32_t i = 0; i < p->nodes.count; i++) {
+        assert_true(v->row_of[i] < v->rows.count);
+        sums[v->row_of[i]] += (double)p->nodes.items[i].self.cpu_ns;
+    }
+    for (size_t row = 0; row < v->rows.count; row++)
+        assert_float_equal(sums[row], sonde_profile_rows_get(v, row, SONDE_METRIC_CPU, SONDE_EXCLUSIVE).value, 1e-6);
+    free(sums);
+}
+
 static void check_order(const struct sonde_profile_rows *v)
 {
     for (size_t i = 1; i < v->rows.count; i++) {
@@ -603,6 +616,8 @@ static void test_random(void **state)
             struct sonde_profile_rows *v = view_of(p, &config);
             check_sums(p, v);
             check_order(v);
+            if (configs[i].shape == SONDE_PROFILE_TOP_DOWN)
+                check_rows_of(p, v);
             bool slowly = configs[i].shape != SONDE_PROFILE_TOP_DOWN && configs[i].by < SONDE_BY_KERNEL;
             /* Every row of a flat view; of bottom-up ones the first levels, and some of the rest. */
             for (size_t row = 1; slowly && row < v->rows.count; row++)
