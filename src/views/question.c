@@ -26,7 +26,7 @@ enum { BY_PAIR = SONDE_BY_OBJECT + 1,
 const struct sonde_option sonde_question_options[] = {
     {.name = "min-percent", .type = SONDE_OPTION_REAL, .argument = "P", .low = 0, .high = 100,
      .offset = AT(min_percent),
-     .help = "profile, blame, critical, advice: leave out rows below P percent of the total (default 1; 0 with --json, "
+     .help = "profile, blame, critical, advice, ranks: leave out rows below P percent of the total (default 1; 0 with --json, "
              "but 0.1 for profile --bottom-up)."},
     {.name = "limit", .letter = 'n', .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = 1000000000,
      .offset = AT(limit),
@@ -39,12 +39,12 @@ const struct sonde_option sonde_question_options[] = {
     {.name = "by", .type = SONDE_OPTION_CHOICE, .argument = "WHAT", .choices = by_names,
      .offset = AT(by),
      .help = "profile: a flat list by line, function, module, kernel or object; with --top-down or --bottom-up the "
-             "first three group that tree. comm: pairs, lines or objects alone, or elements of objects (record --comm-elements)."},
+             "first three group that tree. ranks: one of these. comm: pairs, lines or objects alone, or elements of objects (record --comm-elements)."},
     {.name = "shape", .type = SONDE_OPTION_STRING, .argument = "[NAME=]ROWSxCOLUMNS", .offset = AT(rows_columns),
      .help = "comm --by element: objects whose allocation's call path contains NAME, or all, are matrices of so many elements, row after row."},
     {.name = "metric", .letter = 'm', .type = SONDE_OPTION_STRING, .argument = "LIST",
      .offset = AT(metric),
-     .help = "profile: columns, such as gpu,ops,bytes,api,sync,queue,cpu,blame. The first one sorts."},
+     .help = "profile: columns, such as gpu,ops,bytes,api,sync,queue,cpu,blame. The first one sorts. ranks: these of each call path, over the ranks."},
     {.name = "derive", .type = SONDE_OPTION_STRING, .argument = "NAME=FORMULA",
      .offset = AT(derive),
      .help = "profile: a column computed from others with + - * / ( ) min max and numbers, such as "
@@ -58,7 +58,7 @@ const struct sonde_option sonde_question_options[] = {
      .help = "profile: show the number of each call path."},
     {.name = "depth", .type = SONDE_OPTION_INT, .argument = "N", .low = 1, .high = 1000000000,
      .offset = AT(depth),
-     .help = "profile: levels of the tree; statistics, blame: number of outermost frames considered (default: all)."},
+     .help = "profile, ranks: levels of the tree; statistics, blame: number of outermost frames considered (default: all)."},
     {.name = "from", .type = SONDE_OPTION_STRING, .argument = "TIME", .offset = AT(from),
      .help = "statistics, blame, comm, messages: begin of the time window, since the start of the run: 0.5s, 120ms, or 37% of the run (default 0)."},
     {.name = "to", .type = SONDE_OPTION_STRING, .argument = "TIME", .offset = AT(to),

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "groups.h"
 #include "names.h"
+#include "ranks_contexts.h"
 #include "view.h"
 
 /* ---- columns ------------------------------------------------------------------------------------------ */
@@ -64,7 +65,7 @@ static const struct sonde_view_column straggler_columns[] = {
 static const struct sonde_view_columns straggler_list = SONDE_VIEW_COLUMNS("stragglers", straggler_columns);
 
 static const struct sonde_view_column figure_columns[] = {
-    {"metric", NULL, SONDE_CELL_TEXT, 0, 0, "count: operations, calls or samples; bytes; delay_ns: time between the calls of operations and their begins on the device"},
+    {"metric", NULL, SONDE_CELL_TEXT, 0, 0, "of `contexts` count: operations, calls or samples; bytes; delay_ns: time between the calls of operations and their begins on the device; waiting_ns: in calls that are there to wait. Of `paths` those of --metric; times in ns"},
     {"least", NULL, SONDE_CELL_NUMBER, 0, 0, "least of all ranks; a rank without it counts as 0"},
     {"least_rank", NULL, SONDE_CELL_ID, 0, 0, "rank that has it"},
     {"mean", NULL, SONDE_CELL_NUMBER, 0, 0, "mean of all ranks"},
@@ -73,7 +74,7 @@ static const struct sonde_view_column figure_columns[] = {
     {"most_rank", NULL, SONDE_CELL_ID, 0, 0, "rank that has it"},
     {"imbalance", NULL, SONDE_CELL_SHARE, 0, 0, "most / mean - 1; null: the mean is 0"},
 };
-static const struct sonde_view_columns figure_list = SONDE_VIEW_COLUMNS("figures", figure_columns);
+const struct sonde_view_columns sonde__rank_figures = SONDE_VIEW_COLUMNS("figures", figure_columns);
 
 static const struct sonde_view_column context_columns[] = {
     {NULL, "Unevenly spent in", SONDE_CELL_TEXT, SONDE_STYLE_STACK | SONDE_STYLE_MAIN, 0, "operation, API call or routine, and the nearest frames of the user's code"},
@@ -86,7 +87,7 @@ static const struct sonde_view_column context_columns[] = {
     {"most_rank", "rank", SONDE_CELL_ID, 0, 0, "rank that has it"},
     {"imbalance", "imbalance", SONDE_CELL_SHARE, 0, 1, "most / mean - 1"},
     {"lost_ns", "most − mean", SONDE_CELL_TIME, 0, 0, "what all ranks would win if this were even, at most"},
-    {"metrics", NULL, SONDE_CELL_LIST, 0, 0, "what else is known of it, over all ranks", .of = &figure_list},
+    {"metrics", NULL, SONDE_CELL_LIST, 0, 0, "what else is known of it, over all ranks", .of = &sonde__rank_figures},
     {"node", NULL, SONDE_CELL_ID, 0, 0, "node of the view profile"},
     {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of the user's code, innermost first", .of = &sonde_frames},
 };
@@ -115,6 +116,7 @@ static const struct sonde_view_column columns[] = {
     {"stragglers", NULL, SONDE_CELL_LIST, 0, 0, "ranks far above the others, and why", .of = &straggler_list},
     {"contexts", NULL, SONDE_CELL_LIST, 0, 0, "where times differ from rank to rank", .of = &context_list},
     {"groups", NULL, SONDE_CELL_LIST, 0, 0, "ranks that are alike", .of = &group_list},
+    {"paths", NULL, SONDE_CELL_LIST, 0, 0, "each calling context; the first is the whole, and callers come before their callees; null without --metric", .of = &sonde__rank_paths},
 };
 static const struct sonde_view_columns ranks = SONDE_VIEW_COLUMNS("ranks", columns);
 
@@ -216,20 +218,24 @@ static void straggler_row(struct sonde_view_table *t, const struct sonde_query *
     sonde_cell_int(t, s->context != SIZE_MAX, (uint64_t)s->context_excess);
 }
 
-static void figure_row(struct sonde_view_table *t, const struct sonde_job *job, int figure, const struct sonde_rank_spread *s)
+void sonde__rank_figure_row(struct sonde_view_table *t, const struct sonde_job *job, const char *name, bool known, const struct sonde_rank_spread *s)
 {
-#define X(id, name, kind) [SONDE_RANK_FIGURE_##id] = name,
-    static const char *const names[] = {SONDE_RANK_FIGURE_MAP(X)};
-#undef X
-    sonde_cell_text(t, names[figure]);
-    sonde_cell_real(t, true, s->least);
-    sonde_cell_int(t, true, job->ranks.items[s->least_rank].rank);
-    sonde_cell_real(t, true, s->mean);
-    sonde_cell_real(t, true, s->median);
-    sonde_cell_real(t, true, s->most);
-    sonde_cell_int(t, true, job->ranks.items[s->most_rank].rank);
-    sonde_cell_share(t, s->imbalance, s->mean > 0);
+    sonde_cell_text(t, name);
+    sonde_cell_real(t, known, s->least);
+    sonde_cell_int(t, known, job->ranks.items[s->least_rank].rank);
+    sonde_cell_real(t, known, s->mean);
+    sonde_cell_real(t, known, s->median);
+    sonde_cell_real(t, known, s->most);
+    sonde_cell_int(t, known, job->ranks.items[s->most_rank].rank);
+    if (known)
+        sonde_cell_share(t, s->imbalance, s->mean > 0);
+    else
+        sonde_cell_unknown(t);
 }
+
+#define X(id, name, kind) [SONDE_RANK_FIGURE_##id] = name,
+static const char *const figure_names[] = {SONDE_RANK_FIGURE_MAP(X)};
+#undef X
 
 static void context_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_job *job, const struct sonde_rank_context *c)
 {
@@ -252,7 +258,7 @@ static void context_row(struct sonde_view_table *t, const struct sonde_query *q,
     sonde_cell_int(t, true, (uint64_t)c->lost_ns);
     struct sonde_view_table *figures = sonde_cell_list(t);
     for (int figure = 0; figure < SONDE_RANK_FIGURES; figure++)
-        figure_row(figures, job, figure, &c->of[figure]);
+        sonde__rank_figure_row(figures, job, figure_names[figure], true, &c->of[figure]);
     sonde_cell_int(t, true, c->node);
     sonde_cell_frames(t, q, c->node);
 }
@@ -363,9 +369,10 @@ static void say_faults(const struct sonde_query *q, const struct sonde_job *job,
 
 /* ---- the view -------------------------------------------------------------------------------------------- */
 
-static void fill(const struct sonde_query *q, const struct sonde_job *job, struct sonde_view_data *out)
+/* Returns the table of calling contexts, which has no rows yet; NULL: nobody asked for it. */
+static struct sonde_view_table *fill(const struct sonde_query *q, const struct sonde_job *job, struct sonde_view_data *out)
 {
-    struct sonde_view_table *t = out->root = sonde_view_table(out, &ranks);
+    struct sonde_view_table *t = out->root = sonde_view_table(out, &ranks), *of_paths = NULL;
     const size_t rank_count = sonde_query_rows(q, job->ranks.count), context_count = sonde_query_rows(q, job->contexts.count);
     sonde_cell_int(t, job->size > 0, job->size);
     sonde_cell_int(t, true, job->hosts);
@@ -373,6 +380,10 @@ static void fill(const struct sonde_query *q, const struct sonde_job *job, struc
     sonde_cell_int(t, true, q->m->axis_apart);
     struct sonde_view_table *missing = sonde_cell_list(t), *twice = sonde_cell_list(t), *of_ranks = sonde_cell_list(t), *of_metrics = sonde_cell_list(t),
                             *of_stragglers = sonde_cell_list(t), *of_contexts = sonde_cell_list(t), *of_groups = sonde_cell_list(t);
+    if (q->contexts.named && job->ranks.count)
+        of_paths = sonde_cell_list(t);
+    else
+        sonde_cell_unknown(t);
     for (size_t i = 0; i < job->missing.count; i++)
         sonde_cell_int(missing, true, job->missing.items[i]);
     for (size_t i = 0; i < job->ranks.count; i++)
@@ -393,11 +404,13 @@ static void fill(const struct sonde_query *q, const struct sonde_job *job, struc
         group_row(of_groups, job, i);
     if (!job->ranks.count) {
         sonde_view_say(out, false, "no process has a rank: mpirun, srun and torchrun give their processes one");
-        return;
+        return NULL;
     }
     if (job->stragglers.count)
         say_straggler(q, job, out);
     say_faults(q, job, out);
+    if (of_paths)
+        return of_paths;
     sonde_view_show(out, of_ranks, job->stragglers.count || job->missing.count);
     sonde_view_show(out, of_metrics, true);
     if (job->stragglers.count)
@@ -406,25 +419,29 @@ static void fill(const struct sonde_query *q, const struct sonde_job *job, struc
         sonde_view_show(out, of_contexts, true);
     if (job->groups.count > 1)
         sonde_view_show(out, of_groups, true);
+    return NULL;
 }
 
 static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
 {
     struct sonde_job job = {0};
-    const int rc = sonde_job_compute(q->m, q->profile, &job);
-    if (!rc)
-        fill(q, &job, out);
+    int rc = sonde_job_compute(q->m, q->profile, &job);
+    if (rc)
+        sonde_diag_set(diag, rc, q->path, "cannot compare the ranks of");
+    struct sonde_view_table *paths = rc ? NULL : fill(q, &job, out);
+    rc = paths ? sonde__rank_paths_fill(q, &job, paths, out, diag) : rc;
     sonde_job_fini(&job);
-    return rc ? sonde_diag_set(diag, rc, q->path, "cannot compare the ranks of") : 0;
+    return rc;
 }
 
 const struct sonde_view sonde_view_ranks = {
     .name = "ranks",
     .summary = "ranks of a parallel job: how evenly they work, stragglers, which are alike",
     .description = "What each rank did, the spread of every figure over the ranks, which ranks are far above the others and where, where time is spent "
-                   "unevenly, and which ranks are alike.",
+                   "unevenly, and which ranks are alike. With --metric: these metrics of the view profile in each calling context.",
     .single = true,
-    .tables = (const struct sonde_view_columns *const[]){&ranks, NULL},
+    .tables = (const struct sonde_view_columns *const[]){&ranks, &sonde__rank_path, NULL},
+    .options = (const char *const[]){"metric", "by", "depth", "min-percent", NULL},
     .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON | SONDE_CAVEAT_CPU,
     .quick_notes = true,
     .make = make,

@@ -25,6 +25,8 @@
 #include "analyze/answers/lanes/statistics.h"
 #include "analyze/answers/timeline/series.h"
 #include "analyze/answers/timeline/timeline.h"
+#include "analyze/job/contexts.h"
+#include "analyze/job/messages.h"
 #include "analyze/model/recorded.h"
 #include "analyze/model/totals.h"
 #include "analyze/metrics/profile_rows.h"
@@ -114,6 +116,37 @@ static void shapes(const struct sonde_measurement *m, const struct sonde_profile
         sonde_profile_rows_destroy(view);
         sonde_columns_fini(&columns);
     }
+}
+
+/* One figure that profiles hold, and one that the trace does. */
+static void over_ranks(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde_job *job)
+{
+    struct sonde_columns columns = {0};
+    struct sonde_profile_rows *rows = NULL;
+    struct sonde_diag diag = {0};
+    const struct sonde_profile_rows_config config = {.columns = &columns};
+    for (int metric = 0; metric < 2 && sonde_profile_rows_build(profile, &config, &rows, &diag) == 0; metric++) {
+        sonde_context_values values = {0};
+        struct sonde_rank_contexts over = {0};
+        if ((metric ? sonde_message_values(m, profile, &values) : sonde_metric_values(m, profile, SONDE_METRIC_API, &values)) == 0)
+            require(sonde_rank_contexts_compute(m, job, rows, &values, &over) == 0);
+        for (size_t row = 0; row < rows->rows.count && over.of[SONDE_INCLUSIVE]; row++) {
+            const struct sonde_rank_spread *s = &over.of[SONDE_INCLUSIVE][row];
+            require(s->least >= 0 && s->least <= s->median && s->median <= s->most && s->most >= over.of[SONDE_EXCLUSIVE][row].most);
+        }
+        sonde_rank_contexts_fini(&over);
+        sonde_vector_fini(&values);
+        sonde_profile_rows_destroy(rows);
+    }
+}
+
+static void ranks(const struct sonde_measurement *m, const struct sonde_profile *profile)
+{
+    struct sonde_job job = {0};
+    require(sonde_job_compute(m, profile, &job) == 0);
+    if (job.ranks.count)
+        over_ranks(m, profile, &job);
+    sonde_job_fini(&job);
 }
 
 /* Ranges of the run one after the other, some of them at a depth. */
@@ -312,6 +345,7 @@ void fuzz_views(const struct sonde_measurement *m)
     drawings(m, profile);
     dependencies(m);
     differences(m, profile, &totals);
+    ranks(m, profile);
     sonde_caveats_fini(&caveats);
     sonde_totals_fini(&totals);
     sonde_profile_destroy(profile);

@@ -333,6 +333,7 @@ class Test:
         synth, sonde = os.path.join(self.options.programs, "..", "sonde-synth"), os.path.abspath(self.options.sonde)
         views = ("summary", "critical", "messages", "ranks", "statistics", "profile", "blame")
         questions = [[view, *more] for view in views for more in ([], ["--json", "--limit", "0"])] + [["advice", "--json"], ["nothing"], ["kernels", "--lane", "x"]]
+        questions += [["ranks", "--metric", "gpu,api,sync,cpu,blame,peers", *more] for more in ([], ["--json"])]
         for library, size in (("openmpi", 3), ("mpich", 2)):
             self.program(library)
             launch = [f"mpirun.{library}", "-n"]

@@ -97,6 +97,20 @@ class MessagesNccl(Case):
                 self.assertEqual((row["nccl_ns"], row["nccl_wait_ns"], row["calls_ns"], row["wait_ns"]),
                                  (sum(end - start for start, end in own), sum(of[row["rank"]] for of in by.values()), 0, 0))
             self.assertEqual([said[name] for name in ("messages", "alone", "apart", "mixed", "lost", "step")], [0, 0, 0, 0, 0, None])
+            self.over_ranks({f"{name} float32": [by[name][rank] for rank in range(job.size)] for name in by if by[name]})
+
+    def over_ranks(self, waited):
+        """{operation: ns of each rank}: as figures of calling contexts."""
+        rows = self.json(self.out, "ranks", "--metric", "peers")["paths"]
+        got = {row["name"]: row["exclusive"][0] for row in rows if row["kind"] == "operation"}
+        self.assertEqual({name: (m["least"], m["most"], round(m["mean"] * len(of))) for (name, m), of in zip(sorted(got.items()), (waited[name] for name in sorted(waited)))},
+                         {name: (min(of), max(of), sum(of)) for name, of in waited.items()})
+        if rows:
+            all_of_them = [sum(of) for of in zip(*waited.values())]
+            whole = rows[0]["inclusive"][0]
+            self.assertEqual((whole["least"], whole["most"]), (min(all_of_them), max(all_of_them)))
+            profile = self.json(self.out, "profile", "--metric", "peers")["rows"][0]["inclusive"]["peers"]
+            self.assertEqual(profile, sum(all_of_them))
 
     def most(self, row, by, whom):
         if not by:

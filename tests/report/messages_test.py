@@ -159,6 +159,17 @@ class Messages(Case):
             self.compare(said, truth, ranks)
             self.assertEqual({(row["function"], row["comm"]): row["count"] for row in said["collectives"]}, dict(all_of))
             self.assertEqual([said[name] for name in ("alone", "apart", "mixed", "lost")], [0] * 4)
+            self.over_ranks(truth, len(ranks))
+
+    def over_ranks(self, truth, size):
+        """As figures of calling contexts: of each function what each rank waited in it, for whatever reason."""
+        waited = collections.defaultdict(lambda: [0] * size)
+        for (_, function), waits in truth.waits.items():
+            for rank, _, ns in waits:
+                waited[function][rank] += ns
+        got = {row["name"]: row["exclusive"][0] for row in self.json(self.job, "ranks", "--metric", "peers")["paths"] if row["kind"] == "api"}
+        self.assertEqual({name: (m["least"], m["most"], round(m["mean"] * size)) for name, m in got.items()},
+                         {name: (min(of), max(of), sum(of)) for name, of in waited.items()})
 
     def test_several_in_one_call(self):
         """MPI_Waitall waits once: for the latest."""

@@ -3,6 +3,7 @@ import random
 import statistics
 
 from views import Case  # first: it knows where the next are
+import cli
 import live
 
 MS = 10**6
@@ -70,13 +71,136 @@ class Ranks(Case):
         for number in range(5):
             self.rank(number, 5, {"advance": [2.0] * number, "exchange": [1.0]})
         row = next(row for row in self.json(self.path("m.sonde"), "ranks")["contexts"] if row["kind"] == "device" and row["name"] == "advance")
-        truth = {"count": list(range(5)), "bytes": [number * size_of(number, "advance") for number in range(5)], "delay_ns": [1000 * number for number in range(5)]}
+        truth = {"count": list(range(5)), "bytes": [number * size_of(number, "advance") for number in range(5)], "delay_ns": [1000 * number for number in range(5)],
+                 "waiting_ns": [0] * 5}
         self.assertEqual({m["metric"] for m in row["metrics"]}, set(truth))
         for m in row["metrics"]:
             of = truth[m["metric"]]
-            self.assertEqual((m["least"], m["least_rank"], m["most"], m["most_rank"], m["median"]), (min(of), 0, max(of), 4, statistics.median(of)), m["metric"])
-            self.assertAlmostEqual(m["mean"], statistics.mean(of))
+            self.is_spread(m, of)
+
+    def is_spread(self, m, of):
+        """A figure over ranks that have these values, of whole numbers."""
+        self.assertEqual((m["least"], m["most"], m["median"]), (min(of), max(of), statistics.median(of)), m["metric"])
+        self.assertEqual((of[m["least_rank"]], of[m["most_rank"]]), (min(of), max(of)), m["metric"])
+        self.assertAlmostEqual(m["mean"], statistics.mean(of))
+        if any(of):
             self.assertAlmostEqual(m["imbalance"], max(of) / statistics.mean(of) - 1, places=6)
+        else:
+            self.assertIsNone(m["imbalance"])
+
+    def test_calls_that_are_there_to_wait(self):
+        for number in range(4):
+            p = live.Process(f"alpha-{number + 1}-0", number + 1)
+            p.rank = (number + 1, number + 1, 4)
+            thread, code = p.thread(number + 1), p.node(0, p.frame(live.PYTHON, p.python("step", "/u/a.py", 3)))
+            p.enqueue(thread, p.queue(p.device("Device")), "clEnqueueNDRangeKernel", code, "kernel", p.start_ns, p.start_ns + 9, p.start_ns + 900, p.start_ns + 9000)
+            for api in ("clFinish", "clSetKernelArg"):
+                p.call(thread, api, code, p.start_ns, p.start_ns + 1000 * (number + 1))
+            p.write(self.path("m.sonde"))
+        calls = {row["name"]: row for row in self.json(self.path("m.sonde"), "ranks")["contexts"] if row["kind"] == "call"}
+        for api, of in ("clFinish", [1000, 2000, 3000, 4000]), ("clSetKernelArg", [0] * 4):
+            self.is_spread(next(m for m in calls[api]["metrics"] if m["metric"] == "waiting_ns"), of)
+
+    def random_rank(self, number, size, path):
+        """A process that calls, waits, sleeps and computes in contexts by chance, some of which other ranks have, too; also a child of a rank."""
+        chance = random.Random(number)
+        p = live.Process(f"alpha-{100 + number}-0", 100 + number)
+        p.rank, p.cpu["rate_hz"], p.cpu["sampling"] = (number % size + 1, number % size + 1, size), 1000, 1
+        thread, queue, at = p.thread(100 + number), p.queue(p.device("Device")), p.start_ns
+        for i in range(60):
+            path_of = 0
+            for level in range(chance.randrange(1, 6)):
+                path_of = p.node(path_of, p.frame(live.PYTHON, p.python(f"f{chance.randrange(3)}", f"/u/{level}.py", chance.randrange(1, 3))))
+            at += chance.randrange(1000, 2 * MS)
+            enter, leave = at, at + chance.randrange(1000, MS)
+            kind = chance.choice(("kernel", "kernel", "untimed", "finish", "release", "sleep", "sample"))
+            if kind in ("kernel", "untimed"):
+                at = leave + chance.randrange(1000, 3 * MS)
+                p.enqueue(thread, queue, "clEnqueueNDRangeKernel", path_of, "kernel", enter, leave, leave + 500, at, name=f"k{i % 3}", size=chance.randrange(9),
+                          flags=live.NO_TIMES if kind == "untimed" else chance.choice((0, 0, live.FAILED)))
+            elif kind == "finish":
+                p.call(thread, "clFinish", path_of, enter, leave)
+            elif kind == "release":
+                p.call(thread, "clReleaseMemObject", path_of, enter, leave)
+                if chance.random() < 0.5:
+                    p.wait(thread, enter, queue=queue)
+            elif kind == "sleep":
+                p.sleep(thread, "nanosleep", path_of, enter, leave)
+            else:
+                p.sample(thread, path_of, leave, MS)
+            at = max(at, leave)
+        p.stop_ns = max(p.stop_ns, at)
+        p.write(path)
+
+    def rows_of(self, said):
+        """{path of frames: row}."""
+        out, path = {}, {}
+        for row in said:
+            key = tuple(row[name] for name in ("kind", "name", "file", "line", "module"))
+            path[row["row"]] = (path[row["parent"]] if row["parent"] is not None else ()) + (key,)
+            self.assertEqual(len(path[row["row"]]), row["depth"] + 1)
+            out[path[row["row"]]] = row
+        self.assertEqual(len(out), len(said))
+        return out
+
+    def test_each_calling_context(self):
+        """Of every metric, inclusive and exclusive: what the profile says of measurements of each rank alone."""
+        size, metrics = 5, "gpu,ops,bytes,api,sync,queue,cpu,blame,calls,samples,slept,timed,failed"
+        for number in (*range(size), size + 2):  # rank 2 has a child
+            for path in ("m.sonde", f"{number % size}.sonde"):
+                self.random_rank(number, size, self.path(path))
+        self.rank(-1, 0, {"advance": [10]}, pid=1)  # in no rank
+        for by in ("line", "function"):
+            each = [self.rows_of(self.json(self.path(f"{number}.sonde"), "profile", "--top-down", "--by", by, "--metric", metrics)["rows"]) for number in range(size)]
+            got = self.rows_of(self.json(self.path("m.sonde"), "ranks", "--metric", metrics, "--by", by)["paths"])
+            some = {path for rows in each for path, row in rows.items() if any(row["inclusive"].values())}
+            self.assertEqual(set(got), some)
+            for path, row in got.items():
+                for side in ("inclusive", "exclusive"):
+                    self.assertEqual([m["metric"] for m in row[side]], metrics.split(","))
+                    for m in row[side]:
+                        of = [rows[path][side][m["metric"]] or 0 if path in rows else 0 for rows in each]
+                        if m["metric"] == "blame":  # no whole numbers
+                            self.assertTrue(abs(m["least"] - min(of)) < 1 and abs(m["most"] - max(of)) < 1 and abs(m["mean"] - statistics.mean(of)) < 1, (m, of))
+                            self.assertTrue(max(of) < 1 or max(of) - of[m["most_rank"]] < 1)
+                        elif m["least"] is not None:
+                            self.is_spread(m, of)
+                        else:  # operations, and no times of any
+                            self.assertIn(m["metric"], ("gpu", "queue"))
+                            self.assertEqual(max(of), 0)
+        kept = {path for path, row in got.items() if row["depth"] <= 2 and row["inclusive"][0]["most"] * 10 >= got[next(iter(got))]["inclusive"][0]["most"]}
+        few = self.rows_of(self.json(self.path("m.sonde"), "ranks", "--metric", "gpu", "--by", "function", "--depth", "2", "--min-percent", "10")["paths"])
+        self.assertTrue(set(few) == kept and 1 < len(kept) < len(got))
+
+    def test_calling_contexts_for_people(self):
+        """What is lost most comes first, whatever takes longest; rank 2 alone has the last."""
+        for number in range(3):
+            p = live.Process(f"alpha-{number + 1}-0", number + 1)
+            p.rank = (number + 1, number + 1, 3)
+            thread, queue, at = p.thread(number + 1), p.queue(p.device("Device")), p.start_ns
+            main = p.node(0, p.frame(live.PYTHON, p.python("main", "/u/a.py", 1)))
+            of = {name: p.node(main, p.frame(live.PYTHON, p.python(name, "/u/a.py", line))) for line, name in enumerate(("even", "uneven", "once"), 10)}
+            for name, ms in ("even", 100), ("uneven", 10 * number), *([("once", 0.001)] if number == 2 else []):
+                p.enqueue(thread, queue, "clEnqueueNDRangeKernel", of[name], "kernel", at, at + 500, at + 1000, at + 1000 + int(ms * MS) + 1, name="add")
+                at += int(ms * MS) + 5000
+            p.write(self.path("m.sonde"))
+        text = self.ok("report", self.path("m.sonde"), "ranks", "--metric", "gpu,calls", "--depth", "2").out
+        gpu, calls = (next(part for part in text.strip().split("\n\n") if f"{metric} by call path" in part) for metric in ("gpu", "calls"))
+        self.assertEqual([line.split() for line in gpu.splitlines()],
+                         [["least", "mean", "most", "rank", "imbalance", "most", "−", "mean", "gpu", "by", "call", "path"],
+                          ["100", "ms", "110", "ms", "120", "ms", "2", "9.1", "%", "10.0", "ms", "all"],
+                          ["100", "ms", "110", "ms", "120", "ms", "2", "9.1", "%", "10.0", "ms", "main()", "a.py:1"],
+                          ["1", "ns", "10.0", "ms", "20.0", "ms", "2", "100.0", "%", "10.0", "ms", "uneven()", "a.py:11"],
+                          ["100", "ms", "100", "ms", "100", "ms", "0", "0.0", "%", "0", "ns", "even()", "a.py:10"]])
+        self.assertIn("once()", calls)
+        self.assertNotIn("recorded", text)
+        self.assertIn("3 more: sonde report", self.ok("report", self.path("m.sonde"), "ranks", "--metric", "gpu", "--depth", "2", "--limit", "1").out)
+        for wrong, said in (("--metric", "cpu_error"), "standard errors are none of ranks"), (("--metric", "nothing"), "no column 'nothing'"), (("--metric", "gpu", "--by", "kernel"), "no tree"):
+            done = self.report(*wrong)
+            self.assertTrue(done.returncode and said in done.err, done)
+
+    def report(self, *more):
+        return cli.run("report", self.path("m.sonde"), "ranks", *more)
 
     def test_a_straggler_and_its_cause(self):
         said, truth = self.job(8, slow=5)
@@ -215,5 +339,4 @@ class Ranks(Case):
 
 
 if __name__ == "__main__":
-    import cli
     cli.main()

@@ -230,8 +230,10 @@ static int add_row(struct making *k, uint32_t index, struct sonde_rank_of_job *r
         r->of[SONDE_RANK_BYTES] += row->bytes;
     } else if (!row->lane && !sonde_api_sleeps(p, row->node)) {
         e.kind = SONDE_RANK_CALL;
+        const uint64_t waiting_ns = sonde_api_class_of_node(p, row->node) == SONDE_API_WAITS ? row->sum_ns : 0;
         r->of[SONDE_RANK_API] += row->sum_ns;
-        r->of[SONDE_RANK_WAITING] += sonde_api_class_of_node(p, row->node) == SONDE_API_WAITS ? row->sum_ns : 0;
+        r->of[SONDE_RANK_WAITING] += waiting_ns;
+        e.of[SONDE_RANK_FIGURE_WAITING] = (double)waiting_ns;
     } else {
         return 0;
     }
@@ -248,22 +250,14 @@ static int add_rows(struct making *k)
     int rc = 0;
     for (uint32_t i = 0; i < k->m->process_count && !rc; i++) {
         const struct sonde_process *p = &k->m->processes[i];
-        const struct sonde_rank_of_job wanted = {.rank = p->header.rank - 1};
-        size_t low = 0, high = k->job->ranks.count;
-        while (p->header.rank && low < high) {
-            const size_t middle = low + (high - low) / 2;
-            if (k->job->ranks.items[middle].rank < wanted.rank)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (!p->header.rank)
+        const size_t rank = sonde_job_find(k->job, p);
+        if (rank == SIZE_MAX)
             continue;
-        struct sonde_rank_of_job *r = &k->job->ranks.items[low];
+        struct sonde_rank_of_job *r = &k->job->ranks.items[rank];
         const uint32_t first = r->process;
         r->process = i;
         for (uint32_t row = 1; row < p->profile_count && !rc; row++)
-            rc = add_row(k, (uint32_t)low, r, p, &p->profiles[row]);
+            rc = add_row(k, (uint32_t)rank, r, p, &p->profiles[row]);
         r->process = first;
     }
     return rc;
@@ -314,8 +308,7 @@ static double median_of(double *values, size_t count)
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* Of values by rank, which it sorts. */
-static struct sonde_rank_spread spread_of(double *values, size_t count)
+struct sonde_rank_spread sonde_rank_spread_of(double *values, size_t count)
 {
     struct sonde_rank_spread s = {.least = values[0], .most = values[0]};
     double sum = 0;
@@ -347,13 +340,13 @@ static int make_contexts(struct making *k)
             ;
         struct sonde_rank_context c = {.node = e->node, .kind = (enum sonde_rank_kind)e->kind, .ranks = end - first};
         values_of(k, first, c.ranks, k->scratch);
-        c.spread = spread_of(k->scratch, k->job->ranks.count);
+        c.spread = sonde_rank_spread_of(k->scratch, k->job->ranks.count);
         c.lost_ns = c.spread.most - c.spread.mean;
         for (int figure = 0; figure < SONDE_RANK_FIGURES; figure++) {
             memset(k->scratch, 0, k->job->ranks.count * sizeof *k->scratch);
             for (size_t i = first; i < end; i++)
                 k->scratch[k->entries.items[i].rank] = k->entries.items[i].of[figure];
-            c.of[figure] = spread_of(k->scratch, k->job->ranks.count);
+            c.of[figure] = sonde_rank_spread_of(k->scratch, k->job->ranks.count);
         }
         if (sonde_vector_push(&k->job->contexts, c) || sonde_vector_push(&k->first, first))
             return SONDE_ENOMEM;
@@ -366,7 +359,7 @@ static void make_spreads(struct making *k)
     for (int metric = 0; metric < SONDE_RANK_METRICS; metric++) {
         for (size_t i = 0; i < k->job->ranks.count; i++)
             k->scratch[i] = (double)k->job->ranks.items[i].of[metric];
-        k->job->of[metric] = spread_of(k->scratch, k->job->ranks.count);
+        k->job->of[metric] = sonde_rank_spread_of(k->scratch, k->job->ranks.count);
     }
 }
 
@@ -544,6 +537,19 @@ int sonde_job_compute(const struct sonde_measurement *m, const struct sonde_prof
     sonde_map_fini(&k.routines);
     free(k.scratch);
     return rc;
+}
+
+size_t sonde_job_find(const struct sonde_job *job, const struct sonde_process *p)
+{
+    size_t low = 0, high = job->ranks.count;
+    while (p->header.rank && low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (job->ranks.items[middle].rank < p->header.rank - 1)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return p->header.rank && low < job->ranks.count ? low : SIZE_MAX;
 }
 
 void sonde_job_fini(struct sonde_job *job)

@@ -56,7 +56,8 @@ enum sonde_rank_kind {
 #define SONDE_RANK_FIGURE_MAP(X) \
     X(COUNT, "count", COUNT)     \
     X(MOVED, "bytes", BYTES)     \
-    X(DELAY, "delay_ns", TIME)
+    X(DELAY, "delay_ns", TIME)   \
+    X(WAITING, "waiting_ns", TIME)
 
 /* clang-format off */
 enum sonde_rank_figure {
@@ -73,7 +74,7 @@ struct sonde_rank_context {
     enum sonde_rank_kind kind;
     size_t ranks;          /* that have it */
     struct sonde_rank_spread spread; /* of its time; ranks without it count as 0 */
-    struct sonde_rank_spread of[SONDE_RANK_FIGURES]; /* likewise; of operations, calls, or samples. DELAY: of operations, between their calls and their begins */
+    struct sonde_rank_spread of[SONDE_RANK_FIGURES]; /* likewise; of operations, calls, or samples. DELAY: of operations, between their calls and their begins; WAITING: of calls, in those that are there to wait */
     double lost_ns;        /* most - mean: what all others may wait for the slowest */
 };
 
@@ -108,5 +109,10 @@ struct sonde_job {
 /* Ready when zeroed. Without ranks all is empty. 0, or SONDE_ENOMEM; fini in both cases. */
 int sonde_job_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_job *out);
 void sonde_job_fini(struct sonde_job *job);
+
+/* The index of the rank that a process is of; SIZE_MAX: of none. */
+size_t sonde_job_find(const struct sonde_job *job, const struct sonde_process *p);
+/* Of a value of each rank, of one at least; sorts them. */
+struct sonde_rank_spread sonde_rank_spread_of(double *values, size_t count);
 
 #endif

@@ -171,6 +171,19 @@ static int remove_job(void **state)
     return system(command);
 }
 
+static void answer(const struct sonde_view *view, const struct sonde_query *q, FILE *to)
+{
+    struct sonde_view_data data = {0};
+    struct sonde_text text = {0};
+    struct sonde_diag diag = {0};
+    fprintf(to, "%s: %d\n", view->name, sonde_view_make(view, q, &data, &diag));
+    sonde_view_json(view, &data, &text);
+    fputs(sonde_text_get(&text), to);
+    sonde_text_fini(&text);
+    sonde_view_data_fini(&data);
+}
+
+/* Also figures that are in no view unless they are named. */
 static void answer_all(void *user, FILE *to)
 {
     struct sonde_query q = {.path = job, .complete = true};
@@ -178,15 +191,14 @@ static void answer_all(void *user, FILE *to)
     (void)user;
     if (sonde_measurement_open_job(job, &q.m, &diag) || sonde_query_prepare(&q, &diag))
         exit(6);
-    for (const struct sonde_view *const *v = sonde_views; *v; v++) {
-        struct sonde_view_data data = {0};
-        struct sonde_text text = {0};
-        fprintf(to, "%s: %d\n", (*v)->name, sonde_view_make(*v, &q, &data, &diag));
-        sonde_view_json(*v, &data, &text);
-        fputs(sonde_text_get(&text), to);
-        sonde_text_fini(&text);
-        sonde_view_data_fini(&data);
-    }
+    for (const struct sonde_view *const *v = sonde_views; *v; v++)
+        answer(*v, &q, to);
+    size_t at;
+    if (sonde_columns_show(&q.contexts.columns, "gpu,ops,bytes,api,sync,queue,cpu,blame,calls,samples,slept,timed,failed,peers", &diag, &at))
+        exit(7);
+    q.contexts.named = true;
+    answer(&sonde_view_ranks, &q, to);
+    answer(&sonde_view_profile, &q, to);
     for (uint32_t i = 0; i < q.m->process_count; i++)
         fprintf(to, "%s: %u damaged\n", q.m->processes[i].name, q.m->processes[i].damaged_chunks);
     sonde_query_fini(&q);
