@@ -1,4 +1,4 @@
-/* partners.c - the request `partners`: what a call of MPI sent to whom, received of whom, or did together with whom. */
+/* partners.c - the request `partners`: what a call of MPI, or a collective of NCCL, sent to whom, received of whom, or did together with whom. */
 #include <stddef.h>
 
 #include "analyze/job/partners.h"
@@ -11,8 +11,8 @@ struct asked {
 
 static const struct sonde_option options_table[] = {
     {.name = "process", .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = UINT32_MAX, .offset = offsetof(struct asked, process), .help = "the process, as the request run numbers it (default 0)"},
-    {.name = "lane", .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = UINT32_MAX, .offset = offsetof(struct asked, lane), .help = "the thread"},
-    {.name = "begin", .type = SONDE_OPTION_INT, .argument = "NS", .low = 0, .high = INT64_MAX, .offset = offsetof(struct asked, begin), .help = "a time within the call, on the process's axis"},
+    {.name = "lane", .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = UINT32_MAX, .offset = offsetof(struct asked, lane), .help = "the thread; of a collective of NCCL its communicator's lane"},
+    {.name = "begin", .type = SONDE_OPTION_INT, .argument = "NS", .low = 0, .high = INT64_MAX, .offset = offsetof(struct asked, begin), .help = "a time within it, on the process's axis"},
     {.name = "limit", .type = SONDE_OPTION_INT, .argument = "N", .low = 1, .high = 100000, .offset = offsetof(struct asked, limit), .help = "how many are told (default 64)"},
     {.name = NULL},
 };
@@ -21,13 +21,13 @@ static const struct asked nothing = {.limit = 64};
 static const struct sonde_view_column partner_columns[] = {
     {.name = "process", .kind = SONDE_CELL_ID, .definition = "number of its process"},
     {.name = "rank", .kind = SONDE_CELL_ID, .definition = "number that its launcher gave it"},
-    {.name = "lane", .kind = SONDE_CELL_ID, .definition = "its thread"},
-    {.name = "name", .kind = SONDE_CELL_TEXT, .definition = "its call"},
-    {.name = "begin_ns", .kind = SONDE_CELL_TIME, .definition = "when that was entered, on its process's axis"},
-    {.name = "end_ns", .kind = SONDE_CELL_TIME, .definition = "when it returned"},
+    {.name = "lane", .kind = SONDE_CELL_ID, .definition = "its thread, or its communicator's lane"},
+    {.name = "name", .kind = SONDE_CELL_TEXT, .definition = "its call, or its collective"},
+    {.name = "begin_ns", .kind = SONDE_CELL_TIME, .definition = "when that was entered, or its kernel began, on its process's axis"},
+    {.name = "end_ns", .kind = SONDE_CELL_TIME, .definition = "when it returned, or ended"},
     {.name = "kind", .kind = SONDE_CELL_TEXT, .definition = "send: the call that was asked for sent it something; receive: it received of it; else what all did together"},
     {.name = "bytes", .kind = SONDE_CELL_BYTES, .definition = "of the message; of what all did what the asked for gave"},
-    {.name = "tag", .kind = SONDE_CELL_ID, .definition = "of the message; null: of what all did"},
+    {.name = "tag", .kind = SONDE_CELL_ID, .definition = "of a message of MPI; null: of what all did, and of NCCL"},
     {.name = "decided", .kind = SONDE_CELL_BOOLEAN, .definition = "the call that was asked for waited for it"},
     {.name = "waited", .kind = SONDE_CELL_BOOLEAN, .definition = "it waited for the call that was asked for"},
 };
@@ -35,10 +35,10 @@ static const struct sonde_view_columns partners = SONDE_VIEW_COLUMNS("partners",
 
 static const struct sonde_view_column answer_columns[] = {
     {.name = "process", .kind = SONDE_CELL_ID, .definition = "number of the process, from 0"},
-    {.name = "lane", .kind = SONDE_CELL_ID, .definition = "the thread"},
-    {.name = "name", .kind = SONDE_CELL_TEXT, .definition = "the call"},
-    {.name = "begin_ns", .kind = SONDE_CELL_TIME, .definition = "when it was entered, on the process's axis"},
-    {.name = "end_ns", .kind = SONDE_CELL_TIME, .definition = "when it returned"},
+    {.name = "lane", .kind = SONDE_CELL_ID, .definition = "the thread, or the communicator's lane"},
+    {.name = "name", .kind = SONDE_CELL_TEXT, .definition = "the call, or the collective"},
+    {.name = "begin_ns", .kind = SONDE_CELL_TIME, .definition = "when it was entered, or its kernel began, on the process's axis"},
+    {.name = "end_ns", .kind = SONDE_CELL_TIME, .definition = "when it returned, or ended"},
     {.name = "wait_ns", .kind = SONDE_CELL_TIME, .definition = "how long of it other ranks were waited for"},
     {.name = "partners", .kind = SONDE_CELL_LIST, .definition = "by rank", .of = &partners},
     {.name = "left_out", .kind = SONDE_CELL_COUNT, .definition = "how many more there are than the limit"},
@@ -47,7 +47,6 @@ static const struct sonde_view_columns answers = SONDE_VIEW_COLUMNS("partners_of
 
 static void partner_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_message_partner *one)
 {
-    const bool single = one->kind == SONDE_MESSAGE_SEND || one->kind == SONDE_MESSAGE_RECEIVE;
     const uint64_t numbers[] = {one->process, one->rank, one->lane};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sonde_cell_int(t, true, numbers[i]);
@@ -56,7 +55,7 @@ static void partner_cells(struct sonde_view_table *t, const struct sonde_query *
     sonde_cell_int(t, true, one->leave_ns);
     sonde_cell_text(t, sonde_message_kind_name(one->kind));
     sonde_cell_int(t, true, one->bytes);
-    sonde_cell_int(t, single, one->tag);
+    sonde_cell_int(t, one->tag != UINT32_MAX, one->tag);
     sonde_cell_boolean(t, one->decided);
     sonde_cell_boolean(t, one->waited);
 }
@@ -95,7 +94,7 @@ static int answer(const struct sonde_session *session, const char *argument, con
     if (rc)
         sonde_diag_set(&problem->diag, rc, session->path, "cannot read the trace of");
     else if (!found.node)
-        rc = sonde_diag_set(&problem->diag, SONDE_ENOTFOUND, NULL, "the trace has no call of MPI there");
+        rc = sonde_diag_set(&problem->diag, SONDE_ENOTFOUND, NULL, "the trace has no call of MPI, and no collective of NCCL, there");
     else
         rc = write(q, asked, &found, out, problem);
     sonde_message_partners_fini(&found);
@@ -104,7 +103,7 @@ static int answer(const struct sonde_session *session, const char *argument, con
 
 const struct sonde_request sonde_request_partners = {
     .name = "partners",
-    .summary = "what a call of MPI sent to whom, received of whom, or did together with whom",
+    .summary = "what a call of MPI, or a collective of NCCL, sent to whom, received of whom, or did together with whom",
     .options = options_table,
     .options_bytes = sizeof(struct asked),
     .defaults = &nothing,

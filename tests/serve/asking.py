@@ -15,6 +15,7 @@ ASKED = {
                    [("from", "1h"), ("to", "2h")]],
     "values": [[("threshold", "10")], [("mantissa", "3")], [("frequent", "10")], [("graph", None)], [("object", "a")], [("important", "bytes=1")], [("vertex", "1000000")]],
     "contexts": [[("min-percent", "5")]],
+    "ranks": [[("metric", "gpu,blame")], [("metric", "api"), ("by", "function"), ("depth", "2"), ("limit", "3")], [("metric", "cpu_error")]],
     "blame": [[("min-percent", "10")], [("from", "10%"), ("to", "60%")], [("from", "60%")], [("to", "1ns")], [("from", "0ns"), ("to", "100%")],
               [("depth", "1")], [("depth", "2"), ("from", "25%"), ("to", "75%"), ("limit", "2")], [("from", "1h"), ("to", "2h")],
               [("from", "50%"), ("to", "50%")], [("to", "soon")]],

@@ -86,6 +86,13 @@ static int tell(struct gathering *g, const struct sonde_process *p, const struct
     return sonde_vector_push(g->waits, told);
 }
 
+static void tell_kind(struct gathering *g, const struct one *one)
+{
+    static const uint32_t kinds[] = {[ALL] = SONDE_MESSAGE_ALL_TO_ALL, [FROM_ROOT] = SONDE_MESSAGE_FROM_ROOT, [TO_ROOT] = SONDE_MESSAGE_TO_ROOT};
+    g->waits->items[one->told].kind = one->kind != PAIR ? kinds[one->kind] : one->rank == one->from ? SONDE_MESSAGE_SEND
+                                                                                                    : SONDE_MESSAGE_RECEIVE;
+}
+
 /* Of a communicator of which some rank's clock is not known, nothing is told. */
 static int leave_apart(struct gathering *g, const struct one *one)
 {
@@ -112,6 +119,8 @@ static int take(void *user, uint32_t lane, const void *stored)
     }
     if (!set_kind(g, &one, frame ? sonde_process_string(p, frame->name) : "", op->work && op->work < p->work_count ? p->works[op->work].peer : 0))
         return 0;
+    if (g->waits)
+        tell_kind(g, &one);
     one.enter_ns = op->enter_ns;
     one.start_ns = g->needs ? sonde_needs_time(g->needs, one.process, op->start_ns) : op->start_ns;
     one.end_ns = g->needs ? sonde_needs_time(g->needs, one.process, op->end_ns) : op->end_ns;
@@ -257,6 +266,28 @@ static void add_waits(struct gathering *g, const struct one *const *calls, size_
     }
 }
 
+/* What belongs together, as of MPI. */
+static int tell_others(struct gathering *g, const struct one *const *calls, size_t count)
+{
+    const struct sonde__matching *k = g->matching;
+    SONDE_VECTOR(struct sonde__matched *) list = {0};
+    const struct sonde__matched *root = NULL;
+    int rc = 0;
+    for (size_t i = 0; i < count && !rc; i++) {
+        struct sonde__matched *told = &g->waits->items[calls[i]->told];
+        root = calls[i]->rank == calls[i]->root ? told : root;
+        rc = sonde_vector_push(&list, told);
+    }
+    if (rc || calls[0]->kind != PAIR) {
+        rc = rc || !k->together ? rc : k->together(k->user, list.items, count, root);
+    } else if (k->pair) {
+        const size_t sent = is_needed(calls[0]) ? 0 : 1;
+        rc = k->pair(k->user, list.items[sent], list.items[1 - sent], NULL);
+    }
+    sonde_vector_fini(&list);
+    return rc;
+}
+
 /* One begins before another ends that needs it; of those on one host that says nothing. Device times are right to within the bound of their process. */
 static int add_bound(const struct gathering *g, const struct one *needed, const struct one *by)
 {
@@ -299,10 +330,11 @@ static int add(struct gathering *g, const struct one *const *calls, size_t count
         uint64_t apart;
         if (sonde_map_get(&g->apart, calls[0]->comm, &apart))
             return 0;
-        if (belong_together(g, calls, count))
+        if (belong_together(g, calls, count)) {
             add_waits(g, calls, count);
-        else
-            g->matching->mixed += count;
+            return tell_others(g, calls, count);
+        }
+        g->matching->mixed += count;
         return 0;
     }
     return belong_together(g, calls, count) ? add_meeting(g->needs, calls, count) : 0;

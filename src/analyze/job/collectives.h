@@ -13,7 +13,8 @@
 /* What that says of the clocks of hosts (to be aligned then). Of a communicator, or two ranks that send each other, only where all kernels of all
  * of them are there: else the k-th of one may be another of the next. 0, SONDE_ENOMEM, or an error of reading. */
 int sonde__collective_bounds(const struct sonde_measurement *m, struct sonde__clocks *clocks);
-/* All of them, those that could be matched with their waits (messages.h). `k` was matched; `out` zeroed. The same errors. */
+/* All of them, those that could be matched with their waits (messages.h); what is called in `k` is called for these, too. `k` was matched; `out` zeroed.
+ * The same errors, and what was called returned (non-zero stops). */
 int sonde__collective_waits(struct sonde__matching *k, sonde__matched_list *out);
 /* Was recording never off, and is no message missing, so that the n-th of one kind is the n-th that the process did? Of operations the ledger tells.
  * The same errors. */

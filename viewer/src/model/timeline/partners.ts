@@ -1,5 +1,5 @@
-/* partners.ts - the answer to `partners` (docs/developers/requests.md): with whom a call of MPI exchanged messages; which call to ask for, and the
- * arrows that are drawn of it. */
+/* partners.ts - the answer to `partners` (docs/developers/requests.md): with whom a call of MPI, or a collective of NCCL, exchanged something; which one
+ * to ask for, and the arrows that are drawn of it. */
 import { request } from "../requests.js";
 import type { Process } from "../types.js";
 import { formatBytes, formatTime } from "../units.js";
@@ -16,7 +16,7 @@ export interface Partner {
   kind: string;
   bytes: number;
   tag: number | null;
-  /** The call that was asked for waited for it, or it for that. */
+  /** What was asked for waited for it, or it for that. */
   decided: boolean;
   waited: boolean;
 }
@@ -32,10 +32,16 @@ export interface Partners {
   left_out: number;
 }
 
-/** What asks for the partners of this interval; null: it is no call of MPI, or several. */
+/** Is it that of a communicator of NCCL, where each collective is an operation? Calls of MPI are among the ranges of threads. */
+export function isCommunicator(process: Process, lane: number): boolean {
+  return process.lanes.some((one) => one.lane === lane && one.kind === "queue" && one.name?.startsWith("NCCL "));
+}
+
+/** What asks for the partners of this interval; null: it is no call of MPI and no collective, or several. */
 export function partnersOf(interval: Interval, process: Process): string | null {
-  const lane = Number(interval.lane.split(":")[1]), has = process.lanes.find((one) => one.lane === lane)?.traces.messages;
-  if (!has || interval.track === 0 || interval.merged || interval.kind !== "range") return null;
+  const lane = Number(interval.lane.split(":")[1]), messages = process.lanes.find((one) => one.lane === lane)?.traces.messages;
+  const isCall = messages && interval.track > 0 && interval.kind === "range", isCollective = interval.kind === "order" && isCommunicator(process, lane);
+  if (interval.merged || (!isCall && !isCollective)) return null;
   return request("partners", null, { process: process.process, lane, begin: interval.begin + process.origin_ns });
 }
 
@@ -47,7 +53,8 @@ export function placeOfPartner(one: Partner, processes: Process[]): { lane: stri
 
 /** "sent it 4.00 kB; it waited for that". */
 export function partnerWords(one: Partner, wait_ns: number): string {
-  const what = one.kind === "send" ? `sends it ${formatBytes(one.bytes)}, tag ${one.tag}` : one.kind === "receive" ? `receives ${formatBytes(one.bytes)} of it, tag ${one.tag}` : one.kind;
+  const tag = one.tag === null ? "" : `, tag ${one.tag}`;
+  const what = one.kind === "send" ? `sends it ${formatBytes(one.bytes)}${tag}` : one.kind === "receive" ? `receives ${formatBytes(one.bytes)} of it${tag}` : one.kind;
   return [what, one.decided ? `waited ${formatTime(wait_ns)} for it` : "", one.waited ? "it waited for this" : ""].filter(Boolean).join("; ");
 }
 

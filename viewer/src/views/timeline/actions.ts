@@ -1,6 +1,6 @@
 /* actions.ts - what keys, buttons and lists do on the time line: the stage moves, or the address changes. */
 import type { Requests } from "../../model/requests.js";
-import { placeOfPartner, type Partner } from "../../model/timeline/partners.js";
+import { isCommunicator, placeOfPartner, type Partner } from "../../model/timeline/partners.js";
 import { decidedBy, decidingOf, placeOfStep, type Dependencies, type Dependency } from "../../model/timeline/dependencies.js";
 import type { Interval } from "../../model/timeline/intervals.js";
 import { ancestors, leafFor, processOf, type TreeNode } from "../../model/timeline/lanes.js";
@@ -117,10 +117,11 @@ export class Actions {
     if (place) this.goTo(place, place.begin + Math.max(to.end_ns! - to.begin_ns!, 0));
   }
 
-  /** To another rank's call, on whichever track of its thread's ranges it is. */
+  /** To another rank's collective, or to its call, on whichever track of its thread's ranges that is. */
   async meet(to: Partner): Promise<void> {
-    const { requests, processes, depth, say, fail } = this.now, place = placeOfPartner(to, processes);
-    if (!place) return;
+    const { requests, processes, depth, say, fail } = this.now, place = placeOfPartner(to, processes), process = processes.find((one) => one.process === to.process);
+    if (!place || !process) return;
+    if (isCommunicator(process, to.lane)) return this.goTo({ lane: place.lane, track: 0, begin: place.begin, correlation: 0 }, place.end);
     const answer = await requests.json<{ hit: NextHit | null }>(nextRequest({ routine: `[${to.name}]` }, place.begin, 1, depth)).catch((error: Error) => fail(error));
     const hit = answer?.hit;
     if (hit && `${hit.process}:${hit.lane}` === place.lane && hit.begin_ns === place.begin) this.goTo({ lane: place.lane, track: hit.track, begin: place.begin, correlation: 0 }, place.end);

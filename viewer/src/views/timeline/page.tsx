@@ -120,7 +120,10 @@ export function TimelinePage() {
   useEffect(() => stage.current?.setPaths(paths.steps), [paths.steps]);
   const known = dependencies.state === "ready" ? dependencies.value : null;
   const ranks = partners.state === "ready" ? partners.value : null;
-  useEffect(() => stage.current?.setLinks(ranks ? linksOfPartners(ranks, run.processes) : known && process && !known.unknown ? linksOf(known, process) : null), [known, ranks, selected]);
+  useEffect(() => {
+    const own = known && process && !known.unknown ? linksOf(known, process) : null, others = ranks && linksOfPartners(ranks, run.processes);
+    stage.current?.setLinks(own || others ? [...(own ?? []), ...(others ?? [])] : null);
+  }, [known, ranks, selected]);
   useEffect(() => {
     const later = requestAnimationFrame(() => stage.current?.setColours(theme, pageColours()));
     return () => cancelAnimationFrame(later);

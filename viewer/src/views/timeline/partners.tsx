@@ -1,4 +1,4 @@
-/* partners.tsx - with whom the chosen call of MPI exchanged messages: asked for, and as a list in the panel. */
+/* partners.tsx - with whom the chosen call of MPI, or collective of NCCL, exchanged something: asked for, and as a list in the panel. */
 import { partnersOf, partnerWords, type Partner, type Partners } from "../../model/timeline/partners.js";
 import type { Interval } from "../../model/timeline/intervals.js";
 import { RequestError } from "../../model/requests.js";
@@ -7,7 +7,7 @@ import { formatCount, formatTime } from "../../model/units.js";
 import { useLoaded, useShared, type Loaded } from "../context.js";
 import { Failure } from "../failure.jsx";
 
-/** null: the interval is no call of MPI. */
+/** null: the interval is no call of MPI and no collective. */
 export function usePartners(interval: Interval | null, process: Process | null): Loaded<Partners | null> {
   const { requests } = useShared(), asked = interval && process ? partnersOf(interval, process) : null;
   return useLoaded(asked ?? "", async (signal) => {
@@ -29,7 +29,7 @@ export function PartnerFacts({ loaded, onGo }: { loaded: Loaded<Partners | null>
     <>
       <h3>Other ranks</h3>
       {of.wait_ns > 0 && <p>{`It waited ${formatTime(of.wait_ns)} for another rank.`}</p>}
-      {!of.partners.length && <p class="quiet">Nothing is known of others in this call.</p>}
+      {!of.partners.length && <p class="quiet">Nothing is known of others in it.</p>}
       <ul class="tl-links">
         {of.partners.map((one, i) => (
           <li key={i} class={one.decided ? "tl-deciding" : ""}>
