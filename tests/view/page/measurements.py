@@ -132,7 +132,7 @@ def comm(options):
 
 
 def ranks(options):
-    """Three ranks, of which the first has more to do: the others wait for it, the last one for the second."""
+    """Three ranks, of which the first has more to do: the others wait for it, the last one for the second; in a collective of NCCL both others for the last."""
     path = os.path.join(options.work, "ranks.sonde")
     live.write_manifest(path, ["mpirun", "-n", "3", "./ring"])
     for number, ms in enumerate((90, 30, 30)):
@@ -149,6 +149,9 @@ def ranks(options):
             p.message(thread, 2, "MPI_Recv", exchange, t + 40 * zoo.MS, sent - 500000, size=4096, comm="3 ranks, 1, 1", peer=number - 1, tag=1)
         p.message(thread, 1, "MPI_Send", exchange, sent, sent + 1000, size=4096 * (number + 1), comm="3 ranks, 1, 1", peer=(number + 1) % 3, tag=1)
         p.message(thread, 3, "MPI_Barrier", step, t + 110 * zoo.MS, t + 120 * zoo.MS, comm="3 ranks, 1, 1")
+        comm, came, done = p.lane(2, device=1, name=f"NCCL pg 0x1 rank {number} of 3"), t + (122 + number) * zoo.MS, t + 128 * zoo.MS
+        kernel = p.enqueue(thread, queue, "cuLaunchKernelEx", step, "kernel", t + 121 * zoo.MS, t + 121 * zoo.MS + 5000, came, done, name="ncclDevKernel_AllReduce")
+        p.collective(comm, kernel, t + 121 * zoo.MS, came, done, name="AllReduce float32", size=4096)
         p.stop_ns = t + 130 * zoo.MS
         p.write(path)
     return path

@@ -818,6 +818,25 @@ class Tour {
     this.nothingWrong("ranks, of a range");
   }
 
+  /** A collective of NCCL: the other ranks' are listed, arrows are drawn, and a click leads to one. */
+  async partners() {
+    const [process] = this.asked("run").processes, lane = process.lanes.find(({ name }) => name?.startsWith("NCCL ")), begin_ns = lane.traces.operations.from_ns;
+    const { partners } = this.asked(`partners?lane=${lane.lane}&begin=${begin_ns}`), decided = partners.find((one) => one.decided), { origin_ns } = this.asked("run").processes.find((one) => one.process === decided.process);
+    const links = this.page.locator(".tl-links li"), own = (one) => `rank ${one.rank}: ${one.name}`;
+    const open = `${this.base}#/timeline?panel=details&t0=${begin_ns - process.origin_ns - 1e6}&t1=${decided.end_ns - origin_ns + 1e6}`;
+    await this.open(open);
+    const bare = await this.overlay();
+    await this.page.goto("about:blank");
+    await this.open(`${open}&sel=${process.process}:${lane.lane}:0:${begin_ns - process.origin_ns}:0`);
+    check("partners: of each other rank", await this.becomes(async () => (await links.allInnerTexts()).filter((text) => partners.some((one) => text.includes(own(one)))).length === partners.length), `${await links.allInnerTexts()}`);
+    check("partners: an arrow from the one that was late", await this.becomes(async () => (await this.overlay()) !== bare));
+    await this.picture("partners");
+    await this.page.getByRole("button", { name: own(decided) }).click();
+    const place = encodeURIComponent(`${decided.process}:${decided.lane}:0:${decided.begin_ns - origin_ns}:`);
+    check("partners: a click leads there", await this.becomes(() => this.page.url().includes(`sel=${place}`)), this.page.url());
+    this.nothingWrong("partners, followed");
+  }
+
   /** What no program here can show: four devices, and accesses of kernels of which some launches were not looked at. */
   async ring() {
     const main = this.page.locator("main"), { lines } = this.report("comm"), access = lines.find(({ kernel }) => kernel !== null);
@@ -1016,6 +1035,7 @@ async function job(browser, axe, name, measurement) {
   await opened(browser, axe, name, measurement, null, async (it) => {
     await it.visit("ranks", true);
     await it.ranks();
+    await it.partners();
   });
 }
 
