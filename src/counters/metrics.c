@@ -76,6 +76,10 @@ bool sonde__metrics_worked(CUptiResult result, const char *what)
                             "NVreg_RestrictProfilingToAdminUsers=0");
         return false;
     }
+    if (result == CUPTI_ERROR_HARDWARE_BUSY) {
+        sonde__metrics_note("counters: another tool has this device's counters now (sonde monitor --counters, record --counter-series, Nsight): %s", what);
+        return false;
+    }
     cupti.cuptiGetResultString(result, &why);
     sonde__metrics_note("counters: %s: %s (%d)", what, why, (int)result);
     return false;

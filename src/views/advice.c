@@ -63,7 +63,7 @@ static uint64_t wall_ns(const struct sonde_query *q, const struct sonde_advice *
 static bool worth_saying(const struct sonde_query *q, const struct sonde_advice *a)
 {
     const uint64_t wall = wall_ns(q, a);
-    return !wall || (double)a->saving_ns * 100 >= q->min_percent * (double)wall;
+    return !wall || !a->saving_ns /* nobody knows */ || (double)a->saving_ns * 100 >= q->min_percent * (double)wall;
 }
 
 static void place(const struct sonde_query *q, const struct sonde_advice *a, uint32_t frames, struct sonde_text *out)

@@ -403,7 +403,7 @@ class Elements(Case):
 class Rings(Case):
     """Devices that send around a ring."""
 
-    def odd(self, devices, to_of, kernels=False, back=False):
+    def odd(self, devices, to_of, kernels=False, back=False, each_ns=10**5):
         """What advice says of devices that send 1 MB, 5 times, where `to_of` says: who to whom, how often, bytes, time, saving."""
         path, p = self.path("ring.sonde"), live.Process("node-1-1", 1)
         shutil.rmtree(path, ignore_errors=True)
@@ -416,7 +416,7 @@ class Rings(Case):
                 for _ in range(5):
                     at += 10**6
                     if kernels:
-                        node = p.enqueue(thread, queues[k], "cuLaunchKernel", main, "kernel", at, at + 10, at + 500, at + 10**5 + 500, name="send")
+                        node = p.enqueue(thread, queues[k], "cuLaunchKernel", main, "kernel", at, at + 10, at + 500, at + each_ns + 500, name="send")
                     else:
                         p.enqueue(thread, queues[k], "cuMemcpyPeerAsync", main, "peer_copy", at, at + 10, at + 500, at + 10**5 + 500, size=10**6,
                                   work=p.work(source="device", target="device", devices=(gpus[k], gpus[to])))
@@ -435,6 +435,8 @@ class Rings(Case):
             self.assertEqual(self.odd(devices, wrong, kernels=True), found)
             self.assertEqual(self.odd(devices, wrong, back=True), found)
         said = " ".join(self.ok("report", self.path("ring.sonde"), "advice", "--min-percent", "0").out.split())
+        self.assertEqual(self.odd(4, lambda k: [2 if k == 0 else (k + 1) % 4], kernels=True, each_ns=0), [(0, 5, 5 * 10**6, 0, 0)])  # nobody knows how long they took
+        self.assertIn("5 operations moved 5.00 MB from device 0 to device 2", " ".join(self.ok("report", self.path("ring.sonde"), "advice").out.split()))
         self.assertIn("moved 5.00 MB from device 0 to device 2, which is no neighbour of it; nearly all of the other 7 send", said)
 
     def test_what_is_no_ring_is_not_called_one(self):

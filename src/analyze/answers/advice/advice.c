@@ -455,8 +455,14 @@ static void say_reread(const struct sonde__finding *f, struct sonde_text *t)
 static void say_ring(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
-    sonde_text_format(t, "%s operation%s, %s in total, moved %s from device %u to device %u, which is no neighbour of it; nearly all of the other %.0f send to the next one, or to the one before", w.count,
-                      f->count == 1 ? "" : "s", w.looked_at, w.bytes, f->device - 1, f->units - 1, f->sum - 1);
+    if (f->count)
+        sonde_text_format(t, "%s operation%s", w.count, f->count == 1 ? "" : "s");
+    else
+        sonde_text_add(t, "operations");
+    if (f->looked_at_ns)
+        sonde_text_format(t, ", %s in total,", w.looked_at);
+    sonde_text_format(t, " moved %s from device %u to device %u, which is no neighbour of it; nearly all of the other %.0f send to the next one, or to the one before", w.bytes, f->device - 1,
+                      f->units - 1, f->sum - 1);
 }
 
 static void say_stalled(const struct sonde__finding *f, struct sonde_text *t)
@@ -484,6 +490,7 @@ static const struct rule {
     void (*say)(const struct sonde__finding *, struct sonde_text *);
     bool one_per_device; /* all places together are one advice */
     uint32_t least;      /* of count: fewer show no pattern */
+    bool untimed;        /* told also where nobody knows the time that it takes: saving_ns 0 */
 } rules[RULE_COUNT] = {
     [RULE_LAUNCH_BOUND] = {"launch_bound", "launch-bound",
         "launch less often: fuse small kernels, batch, or use graphs (CUDA graphs, torch.compile with reduce-overhead, "
@@ -533,7 +540,7 @@ static const struct rule {
         sonde__advice_stalled, say_stalled, false, 1},
     [RULE_RING] = {"no_neighbour", "sent past the neighbours of a ring",
         "check to whom this device is to send; if it is right, do without the detour over a link that others use; the view comm shows all pairs", sonde__advice_ring, say_ring,
-        false, 1},
+        false, 0, true},
 };
 /* clang-format on */
 
@@ -585,7 +592,7 @@ static int tell(sonde__findings *all, struct sonde_advices *out)
     for (size_t i = 0; i < all->count && !rc; i++) {
         const struct sonde__finding *found = &all->items[i];
         const struct rule *rule = &rules[found->rule];
-        if (found->count < rule->least || !found->saving_ns)
+        if (found->count < rule->least || (!found->saving_ns && !rule->untimed))
             continue;
         struct sonde_advice advice = {
             .rule = rule->name,
