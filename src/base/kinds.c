@@ -1,6 +1,8 @@
 /* kinds.c - see kinds.h. */
 #include "kinds.h"
 
+#include <string.h>
+
 #include <stddef.h>
 
 /* clang-format off */
@@ -66,3 +68,9 @@ NAMES(sonde_message_kind_name, SONDE_MESSAGE_KIND_MAP)
 #undef NAME
 #define NAME(name, json, text) text,
 NAMES(sonde_way_text, SONDE_WAY_MAP)
+
+bool sonde_counter_adds_up(const char *metric)
+{
+    const char *last = strrchr(metric, '.');
+    return last && (strcmp(last, ".sum") == 0 || strcmp(last, ".avg") == 0);
+}

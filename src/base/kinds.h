@@ -91,4 +91,7 @@ const char *sonde_limiter_name(uint32_t limiter); /* enum sonde_limiter */
 const char *sonde_message_kind_name(uint32_t kind); /* enum sonde_message_kind */
 const char *sonde_value_missed_text(uint32_t why); /* enum sonde_value_missed; for a user */
 
+/* CUPTI's last word on a metric: a sum or an average over units of what happened meanwhile adds up over time; a rate or a share does not. */
+bool sonde_counter_adds_up(const char *metric);
+
 #endif

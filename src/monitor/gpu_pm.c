@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/kinds.h"
 #include "counters/sampling.h"
 #include "cupti.h"
 #include "nvml.h"
@@ -84,12 +85,6 @@ static bool find_ordinal(const struct sonde_gpu *g, uint32_t *ordinal)
 
 /* ---- what is shown -------------------------------------------------------------------------------- */
 
-static bool ends_with_sum(const char *metric)
-{
-    const size_t length = strlen(metric);
-    return length > 4 && strcmp(metric + length - 4, ".sum") == 0;
-}
-
 static bool make(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
 {
     struct sonde__gpu_pm *p = calloc(1, sizeof *p);
@@ -99,7 +94,7 @@ static bool make(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
     }
     s->gpu.counter_count = p->wanted.count;
     for (size_t i = 0; i < p->wanted.count; i++)
-        s->gpu.counters[i] = (struct sonde_gpu_counter){.metric = p->wanted.names[i], .adds_up = ends_with_sum(p->wanted.names[i]), .total = NAN};
+        s->gpu.counters[i] = (struct sonde_gpu_counter){.metric = p->wanted.names[i], .adds_up = sonde_counter_adds_up(p->wanted.names[i]), .total = NAN};
     p->gpu = &s->gpu;
     s->pm = p;
     return true;

@@ -126,7 +126,7 @@ enum { SONDE_GPU_COUNTERS_MAX = 32 };
 struct sonde_gpu_counter {
     const char *metric; /* CUPTI's name; as long as the gpus */
     char unit[32];      /* "": none, or not known */
-    bool adds_up;       /* it ends with ".sum": a count. Else a value, such as a share of a peak */
+    bool adds_up;       /* a sum or an average over units, of what happened: a count. Else a value, such as a share of a peak */
     double total;       /* of a count what was counted, of a value value * s, since sampling began; NAN: the device does not have it */
 };
 

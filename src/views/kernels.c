@@ -1,7 +1,9 @@
 /* kernels.c - the view `kernels`: kernels by name, with percentiles. */
 #include <stdio.h>
+#include <string.h>
 
 #include "analyze/answers/summary/caveats.h"
+#include "analyze/profile/bandwidth.h"
 #include "base/number.h"
 #include "groups.h"
 #include "names.h"
@@ -12,6 +14,15 @@ static const struct sonde_view_column source_columns[] = {
     {"line", NULL, SONDE_CELL_ID, 0, 0, "line where the kernel begins"},
 };
 static const struct sonde_view_columns source = SONDE_VIEW_COLUMNS("source", source_columns);
+
+static const struct sonde_view_column counter_columns[] = {
+    {"metric", NULL, SONDE_CELL_TEXT, 0, 0, "name that the device's maker gives the counter"},
+    {"unit", NULL, SONDE_CELL_TEXT, 0, 0, "what it counts; null: a number, or not known"},
+    {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "launches of which it is known"},
+    {"total", NULL, SONDE_CELL_NUMBER, 0, 0, "sum over these; null: it is no count, so that a sum says nothing"},
+    {"mean", NULL, SONDE_CELL_NUMBER, 0, 0, "mean of one launch; of what is no count, over time: of the time in which they ran"},
+};
+static const struct sonde_view_columns counters = SONDE_VIEW_COLUMNS("counters", counter_columns);
 
 static const struct sonde_view_column columns[] = {
     {NULL, "Kernel", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0,
@@ -41,6 +52,7 @@ static const struct sonde_view_column columns[] = {
     {"pipe", NULL, SONDE_CELL_TEXT, 0, 0, "of the multiprocessors' pipes that were counted, the one nearest to its peak: fma, tensor, ...; null: none was"},
     {"pipe_share", NULL, SONDE_CELL_SHARE, 0, 0, "how near, on average while the kernel ran"},
     {NULL, "pipe", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 1, "of the multiprocessors' pipes that were counted, the one nearest to its peak, and how near"},
+    {"counters", NULL, SONDE_CELL_LIST, 0, 0, "what the hardware counted for it, metric by metric (record --counters, --counter-series); empty: nothing", .of = &counters},
     {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes moved, where known"},
     {"source", NULL, SONDE_CELL_OBJECT, 0, 0, "source of the kernel; absent without line information in the device code",
      .of = &source},
@@ -108,6 +120,55 @@ static void bandwidth_cells(struct sonde_view_table *t, const struct sonde_query
     sonde_text_fini(&both);
 }
 
+/* What one metric was for a kernel, on all devices. */
+struct counted {
+    const char *metric, *unit;
+    bool adds_up;
+    uint64_t operations;
+    double sum, weight; /* of what is no count of values, each as often as it weighs */
+};
+typedef SONDE_VECTOR(struct counted) all_counted;
+
+static void count(all_counted *all, const struct counted *more)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->items[i].metric, more->metric) == 0) {
+            all->items[i].operations += more->operations;
+            all->items[i].sum += more->sum;
+            all->items[i].weight += more->weight;
+            return;
+        }
+    if (sonde_vector_push(all, *more))
+        return; /* of what there is no memory for nothing is told */
+}
+
+static void counter_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group)
+{
+    struct sonde_view_table *list = sonde_cell_list(t);
+    all_counted all = {0};
+    for (size_t i = 0; q->bandwidths && i < q->bandwidths->counters.kernels.count; i++) {
+        const struct sonde_counted *c = &q->bandwidths->counters.kernels.items[i];
+        if (c->operations && strcmp(c->kernel, group->name) == 0)
+            count(&all, &(struct counted){c->metric, c->unit, c->adds_up, c->operations, c->sum, (double)c->operations});
+    }
+    for (size_t i = 0; q->bandwidths && i < q->bandwidths->over_time.parts.count; i++) {
+        const struct sonde_counter_part *part = &q->bandwidths->over_time.parts.items[i];
+        const struct sonde_counter_series *of = &q->bandwidths->over_time.series.items[part->series];
+        if (part->operations && strcmp(part->name, group->name) == 0)
+            count(&all, &(struct counted){of->metric, of->unit, of->adds_up, part->operations, of->adds_up ? part->value : part->value * (double)part->ns,
+                                          of->adds_up ? (double)part->operations : (double)part->ns});
+    }
+    for (size_t i = 0; i < all.count; i++) {
+        const struct counted *c = &all.items[i];
+        sonde_cell_text(list, c->metric);
+        sonde_cell_text(list, *c->unit ? c->unit : NULL);
+        sonde_cell_int(list, true, c->operations);
+        sonde_cell_real(list, c->adds_up, c->sum);
+        sonde_cell_real(list, c->weight > 0, c->weight > 0 ? c->sum / c->weight : 0);
+    }
+    sonde_vector_fini(&all);
+}
+
 static void source_cell(struct sonde_view_table *t, const struct sonde_cct_node *code)
 {
     if (!code) {
@@ -128,6 +189,7 @@ static const char *row(struct sonde_view_table *t, const struct sonde_query *q, 
     sonde_cells_times(t, &group->stat, all_ns);
     launch_cells(t, sonde_launch_of(q, group));
     bandwidth_cells(t, q, group);
+    counter_cells(t, q, group);
     sonde_cell_int(t, true, group->stat.bytes);
     source_cell(t, code);
     sonde_cell_queue_delay(t, &group->stat);

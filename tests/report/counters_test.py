@@ -158,6 +158,7 @@ class Bandwidth(Case):
         path = self.path("b.sonde")
         p.write(path)
         self.text = self.ok("report", path, "kernels").out
+        self.counted = {row["name"]: {c["metric"]: (c["unit"], c["operations"], c["total"], c["mean"]) for c in row["counters"]} for row in self.json(path, "kernels")}
         return {row["name"]: (row["memory_bytes"], row["memory_bytes_per_s"], row["memory_share"]) for row in self.json(path, "kernels")}
 
     def launched(self, *names):
@@ -187,6 +188,10 @@ class Bandwidth(Case):
         self.assertEqual({row["name"]: (row["pipe"], row["pipe_share"]) for row in self.json(self.path("b.sonde"), "kernels")},
                          {"add": ("tensor", 0.65), "scale": ("fma", 0), "plain": (None, None), "half": (None, None)})
         self.assertRegex(self.text, r"(?m)^add .*600 B .*85\.0 %")
+        self.assertEqual((self.counted["plain"], self.counted["half"]), ({}, {"dram__bytes_read.sum": ("byte", 1, 5, 5)}))
+        self.assertEqual(len(self.counted["add"]), 7)
+        self.assertEqual(self.counted["add"]["dram__bytes_read.sum"], ("byte", 2, 1000, 500))
+        self.assertEqual(self.counted["add"]["dram__throughput.avg.pct_of_peak_sustained_elapsed"], ("%", 2, None, 85))
 
     def test_over_time(self):
         p, _ = self.launched("add", "add", "scale")
@@ -197,6 +202,8 @@ class Bandwidth(Case):
             p.series(1, metric, unit, [(a, b, value) for (a, b), value in zip(spans, values)])
         got = self.kernels(p)
         self.assertEqual({name: [round(x, 6) for x in row] for name, row in got.items()}, {"add": [3000, 6000 / 10**6 * 1e9, 0.8], "scale": [100, 100 / (5 * 10**5) * 1e9, 0.05]})
+        self.assertEqual(self.counted["add"], {"dram__bytes_read.sum": ("byte", 2, 4000, 2000), "dram__bytes_write.sum": ("byte", 2, 2000, 1000),
+                                               "dram__throughput.avg.pct_of_peak_sustained_elapsed": ("%", 2, None, 80)})
 
     def test_without_counters_there_are_no_columns(self):
         p, _ = self.launched("add")

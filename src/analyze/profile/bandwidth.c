@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-#include "counter_series.h"
-#include "counters.h"
-
 static bool begins(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
@@ -121,14 +118,12 @@ static bool has_series(const struct sonde_measurement *m)
 
 int sonde_bandwidths_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_bandwidths *out)
 {
-    struct sonde_counters_over_time over_time = {0};
-    struct sonde_counters counters = {0};
     struct finder f = {0};
-    int rc = sonde_counters_compute(m, profile, &counters);
-    rc = rc ? rc : add_launches(&f, &counters);
-    if (!rc && !f.list.count && has_series(m)) {
-        rc = sonde_counters_over_time_compute(m, profile, &over_time);
-        rc = rc ? rc : add_parts(&f, &over_time);
+    int rc = sonde_counters_compute(m, profile, &out->counters);
+    rc = rc ? rc : add_launches(&f, &out->counters);
+    if (!rc && !out->counters.kernels.count && has_series(m)) {
+        rc = sonde_counters_over_time_compute(m, profile, &out->over_time);
+        rc = rc ? rc : add_parts(&f, &out->over_time);
     }
     for (size_t i = 0; i < f.list.count && !rc; i++) {
         struct sonde_bandwidth one = f.list.items[i].of;
@@ -137,14 +132,14 @@ int sonde_bandwidths_compute(const struct sonde_measurement *m, const struct son
             rc = sonde_vector_push(&out->items, one);
     }
     sonde_vector_fini(&f.list);
-    sonde_counters_over_time_fini(&over_time);
-    sonde_counters_fini(&counters);
     return rc;
 }
 
 void sonde_bandwidths_fini(struct sonde_bandwidths *bandwidths)
 {
     sonde_vector_fini(&bandwidths->items);
+    sonde_counters_over_time_fini(&bandwidths->over_time);
+    sonde_counters_fini(&bandwidths->counters);
 }
 
 const struct sonde_bandwidth *sonde_bandwidth_of(const struct sonde_bandwidths *all, uint32_t process, uint32_t device, const char *kernel)

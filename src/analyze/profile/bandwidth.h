@@ -4,6 +4,8 @@
 #ifndef SONDE_ANALYZE_PROFILE_BANDWIDTH_H
 #define SONDE_ANALYZE_PROFILE_BANDWIDTH_H
 
+#include "counter_series.h"
+#include "counters.h"
 #include "profile.h"
 
 /* Of all launches of one name on one device that were measured. */
@@ -20,6 +22,8 @@ struct sonde_bandwidth {
 
 struct sonde_bandwidths { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_bandwidth) items;
+    struct sonde_counters counters;             /* of which: by launch, */
+    struct sonde_counters_over_time over_time;  /* or over time, where nothing was counted by launch */
 };
 
 /* Empty where nothing was counted. 0, or SONDE_ENOMEM; fini in both cases. */

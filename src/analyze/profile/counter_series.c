@@ -43,12 +43,6 @@ struct dividing { /* of one process */
     bool divides;              /* the second time */
 };
 
-bool sonde_counter_adds_up(const char *metric)
-{
-    const char *last = strrchr(metric, '.');
-    return last && (strcmp(last, ".sum") == 0 || strcmp(last, ".avg") == 0);
-}
-
 /* ---- samples ---------------------------------------------------------------------------------------- */
 
 struct loading {

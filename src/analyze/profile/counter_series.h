@@ -38,7 +38,4 @@ struct sonde_counters_over_time {
 int sonde_counters_over_time_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_counters_over_time *out);
 void sonde_counters_over_time_fini(struct sonde_counters_over_time *out);
 
-/* CUPTI's last word on a metric: a sum or an average over units of what happened meanwhile adds up over time; a rate or a share does not. */
-bool sonde_counter_adds_up(const char *metric);
-
 #endif
