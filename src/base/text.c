@@ -180,3 +180,14 @@ const char *sonde_path_base(const char *path)
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
 }
+
+bool sonde_text_begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+bool sonde_text_ends(const char *text, const char *with)
+{
+    const size_t length = strlen(text), end = strlen(with);
+    return length >= end && strcmp(text + length - end, with) == 0;
+}

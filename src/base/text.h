@@ -37,6 +37,9 @@ size_t sonde_text_columns(const char *utf8);
 /* Bytes of the longest prefix that fits `columns`. */
 size_t sonde_text_prefix(const char *utf8, size_t columns);
 
+bool sonde_text_begins(const char *text, const char *with);
+bool sonde_text_ends(const char *text, const char *with);
+
 /* File name part of a path. */
 const char *sonde_path_base(const char *path);
 

@@ -51,12 +51,6 @@ void sonde_name_function(struct sonde_text *out, const char *name)
     sonde_text_add(out, "()");
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t length = strlen(name), tail = strlen(end);
-    return length >= tail && strcmp(name + length - tail, end) == 0;
-}
-
 /* As much of a module's path as tells it from the others: a name, or "64-1-1/Xdot.so" and "128-1-1/Xdot.so". */
 const char *sonde_name_module(const struct sonde_query *q, const char *path)
 {
@@ -65,7 +59,7 @@ const char *sonde_name_module(const struct sonde_query *q, const char *path)
         const char *other = q->modules.items[i];
         const size_t length = strlen(other);
         while (name > path && strcmp(other, path) != 0 && length > strlen(name) && other[length - strlen(name) - 1] == '/' &&
-               ends_with(other, name))
+               sonde_text_ends(other, name))
             for (name--; name > path && name[-1] != '/';)
                 name--;
     }
@@ -266,7 +260,7 @@ const char *sonde_name_group_title(const struct sonde_query *q, const struct son
     const char *name = sonde_name_group(group), *title = short_title(name);
     for (size_t i = 0; title != name && i < q->profile->ops.count; i++) {
         const char *other = sonde_name_group(&q->profile->ops.items[i]);
-        if (strcmp(other, name) != 0 && ends_with(other, title) && strcmp(short_title(other), title) == 0)
+        if (strcmp(other, name) != 0 && sonde_text_ends(other, title) && strcmp(short_title(other), title) == 0)
             return name; /* of two namespaces */
     }
     return title;

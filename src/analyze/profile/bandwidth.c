@@ -3,16 +3,7 @@
 
 #include <string.h>
 
-static bool begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-static bool ends(const char *text, const char *with)
-{
-    const size_t length = strlen(text), end = strlen(with);
-    return length >= end && strcmp(text + length - end, with) == 0;
-}
+#include "base/text.h"
 
 /* "dram__bytes_read.sum", "dram__bytes_write.sum": both are needed. */
 static bool is_bytes(const char *metric)
@@ -22,7 +13,7 @@ static bool is_bytes(const char *metric)
 
 static bool is_share(const char *metric)
 {
-    return begins(metric, "dram__throughput.") && ends(metric, ".pct_of_peak_sustained_elapsed");
+    return sonde_text_begins(metric, "dram__throughput.") && sonde_text_ends(metric, ".pct_of_peak_sustained_elapsed");
 }
 
 #define PIPE     "sm__pipe_"
@@ -30,7 +21,7 @@ static bool is_share(const char *metric)
 
 static bool is_pipe(const char *metric)
 {
-    return begins(metric, PIPE) && ends(metric, PIPE_END) && strlen(metric) > strlen(PIPE PIPE_END);
+    return sonde_text_begins(metric, PIPE) && sonde_text_ends(metric, PIPE_END) && strlen(metric) > strlen(PIPE PIPE_END);
 }
 
 static bool is_of_use(const char *metric)

@@ -8,11 +8,6 @@
 #include "base/text.h"
 #include "profile.h"
 
-static bool begins(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 /* The GPU runtimes and their loaders, the C library and the loader, Python's interpreter with the modules of its own
  * library (which of them are files of their own differs between builds), ourselves. */
 static bool is_runtime_module(const char *path)
@@ -22,7 +17,7 @@ static bool is_runtime_module(const char *path)
         "libsonde", "libc.so", "libc-2", "libpthread", "ld-linux", "libpython",
         "python3", "python2", "libstdc++", "libgcc_s", "libffi", "[vdso]", "linux-vdso"};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (begins(base, prefixes[i]))
+        if (sonde_text_begins(base, prefixes[i]))
             return true;
     return sonde_is_gpu_runtime(path) || strcmp(base, "python") == 0 || strstr(path, "/lib-dynload/");
 }
@@ -33,7 +28,7 @@ static bool is_installed(const char *path)
                                            "/usr/local/lib", "/usr/local/include/", "/usr/share/",
                                            "/opt/"};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (begins(path, prefixes[i]))
+        if (sonde_text_begins(path, prefixes[i]))
             return true;
     return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/") || strstr(path, "/lib/python3.");
 }
@@ -42,7 +37,7 @@ static bool is_installed(const char *path)
  * from exec), unless the user typed it; JavaScript inside Node.js has names like node:internal/timers. */
 static bool is_generated(const char *file)
 {
-    return begins(file, "node:") || (*file == '<' && !begins(file, "<stdin>") && !begins(file, "<string>") && !begins(file, "<ipython"));
+    return sonde_text_begins(file, "node:") || (*file == '<' && !sonde_text_begins(file, "<stdin>") && !sonde_text_begins(file, "<string>") && !sonde_text_begins(file, "<ipython"));
 }
 
 /* CUDA's runtime is mostly linked into the program, without debug information;
@@ -51,10 +46,10 @@ static bool is_generated(const char *file)
 static bool is_linked_runtime(const char *function, const char *file)
 {
     const char *base = sonde_path_base(file);
-    if (strstr(function, "__device_stub__") || begins(function, "__cuda") || !strcmp(base, "cuda_runtime.h") ||
+    if (strstr(function, "__device_stub__") || sonde_text_begins(function, "__cuda") || !strcmp(base, "cuda_runtime.h") ||
         !strcmp(base, "host_runtime.h"))
         return true;
-    return !*file && (begins(function, "libcudart_static_") || (begins(function, "cuda") && function[4] >= 'A' && function[4] <= 'Z'));
+    return !*file && (sonde_text_begins(function, "libcudart_static_") || (sonde_text_begins(function, "cuda") && function[4] >= 'A' && function[4] <= 'Z'));
 }
 
 /* What runs before main, linked into every program, is the C library's. */
@@ -158,7 +153,7 @@ static bool is_of(const struct sonde_cct_node *node, const char *const *prefixes
     if (node->kind != SONDE_FRAME_NATIVE)
         return false;
     for (const char *base = sonde_path_base(node->module); *prefixes; prefixes++)
-        if (begins(base, *prefixes))
+        if (sonde_text_begins(base, *prefixes))
             return true;
     return false;
 }

@@ -14,11 +14,6 @@
 #include "analyze/trace/trace.h"
 #include "base/text.h"
 
-static bool begins(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 /* The part of a path before `end` that follows the last slash there. */
 static const char *part_before(const char *path, const char *end, size_t *length)
 {
@@ -45,20 +40,20 @@ static bool is_kernel_module(const char *path)
 
 static bool is_kernel(const struct sonde_cct_node *node)
 {
-    return begins(node->name, "_pocl_kernel_") || is_kernel_module(node->module);
+    return sonde_text_begins(node->name, "_pocl_kernel_") || is_kernel_module(node->module);
 }
 
 static bool is_c_library(const struct sonde_cct_node *node)
 {
     const char *base = sonde_path_base(node->module);
-    return begins(base, "libc.so") || begins(base, "libc-2") || begins(base, "libpthread") || begins(base, "ld-");
+    return sonde_text_begins(base, "libc.so") || sonde_text_begins(base, "libc-2") || sonde_text_begins(base, "libpthread") || sonde_text_begins(base, "ld-");
 }
 
 /* What its threads run. */
 static bool is_of_device(const struct sonde_cct_node *node)
 {
     const char *base = sonde_path_base(node->module);
-    return begins(base, "libLLVM") || begins(base, "libclang") || node->origin == SONDE_ORIGIN_RUNTIME;
+    return sonde_text_begins(base, "libLLVM") || sonde_text_begins(base, "libclang") || node->origin == SONDE_ORIGIN_RUNTIME;
 }
 
 static uint8_t code_of(const struct sonde_cct_node *node, uint8_t above)
@@ -70,9 +65,9 @@ static uint8_t code_of(const struct sonde_cct_node *node, uint8_t above)
     if (is_kernel(node))
         return SONDE_CODE_KERNEL;
     if (above == SONDE_CODE_NOT_KNOWN)
-        return is_c_library(node)                                 ? SONDE_CODE_NOT_KNOWN
-               : begins(sonde_path_base(node->module), "libpocl") ? SONDE_CODE_DEVICE
-                                                                  : SONDE_CODE_PROGRAM;
+        return is_c_library(node)                                            ? SONDE_CODE_NOT_KNOWN
+               : sonde_text_begins(sonde_path_base(node->module), "libpocl") ? SONDE_CODE_DEVICE
+                                                                             : SONDE_CODE_PROGRAM;
     return above == SONDE_CODE_DEVICE && is_of_device(node) ? SONDE_CODE_DEVICE : SONDE_CODE_PROGRAM;
 }
 
