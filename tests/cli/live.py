@@ -321,6 +321,8 @@ class Process:
         strings = b""
         for data in self.tables["STRING"]:
             strings += struct.pack("<I", len(data)) + data + b"\0" * (-len(data) % 4)
+        if len(strings) > ROOM:
+            raise ValueError("more strings than one segment of this writer holds")
         yield "STRING", 0, 1, len(strings), 1, strings
         for table, rows in self.tables.items():
             if table in ROWS:
