@@ -75,6 +75,8 @@ extern uint64_t sonde__read_through_bytes;
 int sonde__data_open(const char *dir, bool through, struct sonde__data *data, struct sonde_diag *diag);
 void sonde__data_close(struct sonde__data *data);
 
+/* Is there, at `bytes`, a whole chunk of the table, owner, rows, times and size of `as`? Then it is *found. */
+bool sonde__chunk_is(const void *bytes, size_t size, const struct sonde_chunk *as, struct sonde_chunk *found);
 /* By table, owner, first. */
 int sonde__chunk_compare(const struct sonde_chunk *a, const struct sonde_chunk *b);
 int sonde__data_sort(struct sonde__data *data); /* ENOMEM */

@@ -2,18 +2,22 @@
  */
 #include "process.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static void free_rows(const void *rows)
 {
     free((void *)(uintptr_t)rows);
 }
 
+/* Whoever reads traces meanwhile may find more. */
 static void count_damage(struct sonde_process *p, uint64_t bytes)
 {
-    p->damaged_chunks++;
-    p->damaged_bytes += bytes;
+    ((struct sonde__process *)p->private_data)->untold++;
+    __atomic_fetch_add(&p->damaged_chunks, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&p->damaged_bytes, bytes, __ATOMIC_RELAXED);
 }
 
 /* ---- pieces ------------------------------------------------------------- */
@@ -93,6 +97,24 @@ size_t sonde__process_pieces(const struct sonde_process *p, enum sonde_table tab
     }
     *end = edge[1];
     return edge[0];
+}
+
+/* Of the tables that are wanted: is each chunk there, whole, and the one that the index spoke of? Others are left out. */
+static void check_pieces(struct sonde_process *p, bool (*wanted)(enum sonde_table table))
+{
+    struct sonde__process *own = p->private_data;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < own->piece_count; i++) {
+        struct sonde__piece *piece = &own->pieces[i];
+        const struct sonde__chunk_at *chunk = piece->chunk;
+        if (chunk && !chunk->checked && wanted(piece->header.table) &&
+            !sonde__chunk_is(own->data.bytes + chunk->offset, own->data.size - chunk->offset, &chunk->header, &piece->header))
+            count_damage(p, chunk->header.stored_bytes);
+        else
+            own->pieces[kept++] = *piece;
+    }
+    own->piece_count = kept;
 }
 
 int sonde__piece_rows(const struct sonde_process *p, const struct sonde__piece *piece, void *rows)
@@ -402,19 +424,16 @@ int sonde__process_mend_nodes(struct sonde_process *p)
  * so that nobody who follows them needs to doubt them. */
 static void mend_references(struct sonde_process *p)
 {
+    const struct sonde__process *own = p->private_data;
     struct sonde_row_frame *frames = (struct sonde_row_frame *)(uintptr_t)p->frames;
-    struct sonde_row_lane *lanes = (struct sonde_row_lane *)(uintptr_t)p->lanes;
     struct sonde_row_profile *profiles = (struct sonde_row_profile *)(uintptr_t)p->profiles;
 
     for (uint32_t i = 0; i < p->frame_count; i++)
         if ((frames[i].kind == SONDE_FRAME_NATIVE && frames[i].module >= p->module_count) ||
             (frames[i].kind == SONDE_FRAME_PYTHON && frames[i].module >= p->pycode_count))
             frames[i].module = 0;
-    for (uint32_t i = 0; i < p->lane_count; i++)
-        if (lanes[i].device >= p->device_count)
-            lanes[i].device = 0;
     for (uint32_t i = 0; i < p->profile_count; i++) {
-        if (profiles[i].lane >= p->lane_count)
+        if (profiles[i].lane >= own->lane_rows)
             profiles[i].lane = 0;
         if (profiles[i].work >= p->work_count)
             profiles[i].work = 0;
@@ -430,39 +449,71 @@ static const void *rows_of(const struct sonde_process *p, enum sonde_table table
     return p->tables[table].rows;
 }
 
-/* Those with strings, nodes and chunks are read in ways of their own. */
-static bool is_plain(enum sonde_table table)
+/* What a process was; its lanes, by which traces are told; and when it was recorded. */
+static bool is_head(enum sonde_table table)
 {
-    return !sonde_table_is_trace(table) && table != SONDE_TABLE_STRING && table != SONDE_TABLE_NODE &&
-           table != SONDE_TABLE_PROCESS && table != SONDE_TABLE_INDEX;
+    return table == SONDE_TABLE_PROCESS || table == SONDE_TABLE_DEVICE || table == SONDE_TABLE_LANE || table == SONDE_TABLE_CLOCK ||
+           table == SONDE_TABLE_PAUSE;
 }
 
-static int read_tables(struct sonde_process *p)
+static bool is_string(enum sonde_table table)
+{
+    return table == SONDE_TABLE_STRING;
+}
+
+static bool is_other(enum sonde_table table)
+{
+    return !sonde_table_is_trace(table) && !is_head(table) && !is_string(table) && table != SONDE_TABLE_INDEX;
+}
+
+/* Those that are wanted; but for those with strings, nodes and headers, which are read in ways of their own. */
+static int read_tables(struct sonde_process *p, bool (*wanted)(enum sonde_table table))
 {
     for (enum sonde_table table = SONDE_TABLE_FREE + 1; table < SONDE_TABLE_COUNT; table++) {
         struct sonde_rows *r = &p->tables[table];
-        if (!is_plain(table))
+        if (!wanted(table) || table == SONDE_TABLE_NODE || table == SONDE_TABLE_PROCESS)
             continue;
         r->rows = (sonde_table_info(table)->properties & SONDE_ROWS_NO_ID ? read_list : read_dense)(p, table, &r->count);
         if (!r->rows)
             return SONDE_ENOMEM;
     }
+    return 0;
+}
+
+static int read_heads(struct sonde_process *p)
+{
+    const int status = read_tables(p, is_head);
+
+    p->devices = rows_of(p, SONDE_TABLE_DEVICE, &p->device_count);
+    p->lanes = rows_of(p, SONDE_TABLE_LANE, &p->lane_count);
+    p->clocks = rows_of(p, SONDE_TABLE_CLOCK, &p->clock_count);
+    p->pauses = rows_of(p, SONDE_TABLE_PAUSE, &p->pause_count);
+    for (uint32_t i = 0; i < p->lane_count; i++)
+        if (p->lanes[i].device >= p->device_count)
+            ((struct sonde_row_lane *)(uintptr_t)p->lanes)[i].device = 0;
+    return status;
+}
+
+static int read_others(struct sonde_process *p)
+{
+    int status = read_tables(p, is_other);
+
+    if (status)
+        return status;
     p->frames = rows_of(p, SONDE_TABLE_FRAME, &p->frame_count);
     p->modules = rows_of(p, SONDE_TABLE_MODULE, &p->module_count);
     p->pycodes = rows_of(p, SONDE_TABLE_PYCODE, &p->pycode_count);
-    p->devices = rows_of(p, SONDE_TABLE_DEVICE, &p->device_count);
-    p->lanes = rows_of(p, SONDE_TABLE_LANE, &p->lane_count);
     p->works = rows_of(p, SONDE_TABLE_WORK, &p->work_count);
     p->objects = rows_of(p, SONDE_TABLE_OBJECT, &p->object_count);
     p->profiles = rows_of(p, SONDE_TABLE_PROFILE, &p->profile_count);
     p->histograms = rows_of(p, SONDE_TABLE_HISTOGRAM, &p->histogram_count);
-    p->clocks = rows_of(p, SONDE_TABLE_CLOCK, &p->clock_count);
     p->notes = rows_of(p, SONDE_TABLE_NOTE, &p->note_count);
-    p->pauses = rows_of(p, SONDE_TABLE_PAUSE, &p->pause_count);
     mend_references(p);
     for (uint32_t i = 0; i < p->note_count; i++)
         ((struct sonde_row_note *)(uintptr_t)p->notes)[i].text[sizeof p->notes->text - 1] = '\0';
-    return 0;
+    status = read_symbols(p);
+    status = status ? status : read_nodes(p);
+    return status ? status : sonde__process_mend_nodes(p);
 }
 
 /* live.sonde knows best; else the last header that was sealed. */
@@ -500,12 +551,13 @@ static bool ends_with_footer(const struct sonde__data *data)
 
 /* Both files; one of them is enough. live.sonde comes first: what the program
  * moves from it to data.sonde in between is then seen twice, never lost. */
-static int read_files(struct sonde_process *p, bool through, bool sums, struct sonde_diag *diag)
+static int read_files(struct sonde_process *p, const struct sonde__way *way, struct sonde_diag *diag)
 {
     struct sonde__process *own = p->private_data;
     struct sonde_diag other;
-    int live = sonde__live_read(p->path, sums, &own->live, diag);
+    int live = sonde__live_read(p->path, way->sums, &own->live, diag);
     bool live_bad = live && live != SONDE_ENOTFOUND && live != SONDE_EEMPTY;
+    const bool through = way->through || live != SONDE_ENOTFOUND; /* what is in both is told by the chunks themselves */
     int data = live == SONDE_ENOMEM ? 0 : sonde__data_open(p->path, through, &own->data, live_bad ? &other : diag);
     bool data_bad = data && data != SONDE_ENOTFOUND;
 
@@ -541,41 +593,103 @@ static void take_back_what_was_cut(struct sonde_process *p)
         p->header.ledger.done = kept;
 }
 
-int sonde__process_open(const char *path, const char *name, bool through, bool sums, struct sonde_process *p, struct sonde_diag *diag)
+/* What was read of the file, and what it was decoded with, needs no memory any more. */
+static void let_go(struct sonde__process *own)
+{
+    sonde__decoder_destroy(own->decoder);
+    own->decoder = NULL;
+    if (own->data.index_at)
+        madvise((void *)(uintptr_t)own->data.bytes, own->data.size, MADV_DONTNEED);
+}
+
+/* What of `what` is not there yet; the lock is held. */
+static int load(struct sonde_process *p, unsigned what)
+{
+    struct sonde__process *own = p->private_data;
+    int status;
+
+    own->decoder = own->decoder ? own->decoder : sonde__decoder_create();
+    status = own->decoder ? 0 : SONDE_ENOMEM;
+    if (!status && what & SONDE_LOAD_STRINGS) {
+        check_pieces(p, is_string);
+        status = read_strings(p);
+    }
+    if (!status && what & SONDE_LOAD_ALL & ~SONDE_LOAD_STRINGS) {
+        check_pieces(p, is_other);
+        status = read_others(p);
+    }
+    let_go(own);
+    return status;
+}
+
+int sonde_process_load(const struct sonde_process *p, enum sonde_load what)
+{
+    struct sonde__process *own = p->private_data;
+    int status = 0;
+
+    if ((atomic_load_explicit(&own->loaded, memory_order_acquire) & what) == what)
+        return 0;
+    pthread_mutex_lock(&own->lock);
+    const unsigned missing = what & ~atomic_load_explicit(&own->loaded, memory_order_relaxed);
+    status = own->load_status;
+    if (!status && missing)
+        status = own->load_status = load((struct sonde_process *)(uintptr_t)p, missing);
+    if (!status)
+        atomic_fetch_or_explicit(&own->loaded, missing, memory_order_release);
+    pthread_mutex_unlock(&own->lock);
+    return status;
+}
+
+uint32_t sonde__process_untold(struct sonde_process *p)
+{
+    struct sonde__process *own = p->private_data;
+    const uint32_t untold = own->untold;
+    own->untold = 0;
+    return untold;
+}
+
+/* What opening always reads. */
+static int open_heads(struct sonde_process *p, const struct sonde__way *way, struct sonde_diag *diag)
+{
+    int status = read_files(p, way, diag);
+
+    if (!status)
+        status = collect_pieces(p);
+    if (status)
+        return status;
+    check_pieces(p, is_head);
+    status = read_process_header(p);
+    if (!status)
+        status = read_heads(p);
+    return status ? status : sonde__process_list_traces(p);
+}
+
+int sonde__process_open(const char *path, const char *name, const struct sonde__way *way, struct sonde_process *p, struct sonde_diag *diag)
 {
     struct sonde__process *own;
     int status;
 
     memset(p, 0, sizeof *p);
     p->private_data = own = calloc(1, sizeof *own);
+    if (own)
+        pthread_mutex_init(&own->lock, NULL);
     p->path = strdup(path);
     p->name = strdup(name);
     status = own && p->path && p->name && (own->decoder = sonde__decoder_create()) ? 0 : SONDE_ENOMEM;
     if (!status)
-        status = read_files(p, through, sums, diag);
-    if (!status)
-        status = collect_pieces(p);
-    if (!status)
-        status = read_process_header(p);
-    if (!status)
-        status = read_strings(p);
-    if (!status)
-        status = read_tables(p);
-    if (!status)
-        status = read_symbols(p);
-    if (!status)
-        status = read_nodes(p);
-    if (!status)
-        status = sonde__process_mend_nodes(p);
-    if (!status)
-        status = sonde__process_list_traces(p);
+        status = open_heads(p, way, diag);
+    if (!status && !(way->heads && p->sealed && p->header.state != SONDE_PROCESS_RUNNING))
+        status = sonde_process_load(p, SONDE_LOAD_ALL);
     if (status == SONDE_ENOMEM)
         sonde_diag_set(diag, status, path, "cannot read the measurement");
-    if (status < 0)
+    if (status < 0) {
         sonde__process_close(p);
-    else
-        take_back_what_was_cut(p);
-    return status;
+        return status;
+    }
+    let_go(own);
+    take_back_what_was_cut(p);
+    sonde__process_untold(p);
+    return 0;
 }
 
 void sonde__process_close(struct sonde_process *p)
@@ -598,6 +712,7 @@ void sonde__process_close(struct sonde_process *p)
         free(own->pieces);
         free(own->string_bytes);
         free((void *)own->trace_state);
+        pthread_mutex_destroy(&own->lock);
         free(own);
     }
     memset(p, 0, sizeof *p);

@@ -3,6 +3,8 @@
 #ifndef SONDE_FORMAT_PROCESS_H
 #define SONDE_FORMAT_PROCESS_H
 
+#include <pthread.h>
+
 #include "files.h"
 #include "reader.h"
 
@@ -19,10 +21,16 @@ struct sonde__process { /* struct sonde_process.private_data */
     struct sonde__data data;
     struct sonde__piece *pieces; /* by table, owner, first; nothing twice */
     size_t piece_count;
-    struct sonde__decoder *decoder; /* while opening */
+    struct sonde__decoder *decoder; /* while tables are read */
     char *string_bytes;
+    uint32_t lane_rows;          /* lanes beyond have only traces */
+    pthread_mutex_t lock;        /* of the decoder, the pieces, and the three below */
+    _Atomic unsigned loaded;     /* enum sonde_load; who reads it acquires the tables */
+    int load_status;             /* what went wrong */
+    uint32_t untold;             /* pieces that were found damaged since opening, and are not in the measurement's count */
     _Atomic unsigned char *trace_state; /* by trace: SONDE__TRACE_* */
     _Atomic uint64_t looked_at;         /* bytes of chunks of traces */
+    _Atomic bool read_ahead;            /* of the file: its traces are read */
 };
 
 enum {
@@ -31,10 +39,16 @@ enum {
     SONDE__TRACE_DAMAGED,
 };
 
-/* Open the process directory `path`; `through`: see sonde__data_open; `sums`: see sonde__live_read. EEMPTY: nothing was written to it. Of
- * different processes in any number of threads. */
-int sonde__process_open(const char *path, const char *name, bool through, bool sums, struct sonde_process *p, struct sonde_diag *diag);
+struct sonde__way {  /* how measurements are opened */
+    bool through;    /* the files are read whole, whatever is asked: see sonde__data_open */
+    bool sums;       /* see sonde__live_read */
+    bool heads;      /* sonde_measurement_open_heads */
+};
+/* Open the process directory `path`. EEMPTY: nothing was written to it. Of different processes in any number of threads. */
+int sonde__process_open(const char *path, const char *name, const struct sonde__way *way, struct sonde_process *p, struct sonde_diag *diag);
 void sonde__process_close(struct sonde_process *p);
+/* How many damaged pieces loading has found since opening, or since this was asked. */
+uint32_t sonde__process_untold(struct sonde_process *p);
 
 /* The traces of an opened process. ENOMEM. */
 int sonde__process_list_traces(struct sonde_process *p);

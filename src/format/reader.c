@@ -87,15 +87,14 @@ struct opened {
 
 struct opening {
     SONDE_VECTOR(struct opened) items;
-    bool through; /* their files are read whole, whatever is asked */
-    bool sums;
+    struct sonde__way way;
 };
 
 static int open_one(void *user, uint32_t task)
 {
     struct opening *all = user;
     struct opened *one = &all->items.items[task];
-    one->status = sonde__process_open(one->path, one->name, all->through, all->sums, &one->process, &one->reason);
+    one->status = sonde__process_open(one->path, one->name, &all->way, &one->process, &one->reason);
     return 0;
 }
 
@@ -109,7 +108,7 @@ static void choose_way(struct opening *all)
         bytes += path && stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
         free(path);
     }
-    all->through = bytes <= sonde__read_through_bytes;
+    all->way.through = bytes <= sonde__read_through_bytes;
 }
 
 /* One more process; a damaged one is counted and left out. Only what leaves no
@@ -205,11 +204,11 @@ static int by_name(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-static int read_directory(struct sonde_measurement *m, bool sums, struct sonde_diag *diag)
+static int read_directory(struct sonde_measurement *m, const struct sonde__way *way, struct sonde_diag *diag)
 {
     DIR *dir = opendir(m->path);
     struct dirent *entry;
-    struct opening all = {.sums = sums};
+    struct opening all = {.way = *way};
     int status = 0;
 
     if (!dir) {
@@ -233,12 +232,12 @@ static int read_directory(struct sonde_measurement *m, bool sums, struct sonde_d
 }
 
 /* A process directory by itself is a measurement of one process. */
-static int read_single(struct sonde_measurement *m, bool sums, struct sonde_diag *diag)
+static int read_single(struct sonde_measurement *m, const struct sonde__way *way, struct sonde_diag *diag)
 {
     const char *slash;
     char *path = strdup(m->path);
     size_t length = path ? strlen(path) : 0;
-    struct opening all = {.sums = sums};
+    struct opening all = {.way = *way};
     int status;
 
     while (length > 1 && path[length - 1] == '/')
@@ -273,7 +272,7 @@ static int check_something(const struct sonde_measurement *m, struct sonde_diag 
     return SONDE_EFORMAT;
 }
 
-static int open_measurement(const char *path, bool sums, struct sonde_measurement **out, struct sonde_diag *diag)
+static int open_measurement(const char *path, const struct sonde__way *way, struct sonde_measurement **out, struct sonde_diag *diag)
 {
     struct sonde_measurement *m = calloc(1, sizeof *m);
     struct sonde_diag local;
@@ -288,7 +287,7 @@ static int open_measurement(const char *path, bool sums, struct sonde_measuremen
     }
     status = read_manifest(m, diag);
     if (!status)
-        status = is_process(path) ? read_single(m, sums, diag) : read_directory(m, sums, diag);
+        status = is_process(path) ? read_single(m, way, diag) : read_directory(m, way, diag);
     if (!status)
         status = check_something(m, diag);
     if (status < 0) {
@@ -306,12 +305,36 @@ static int open_measurement(const char *path, bool sums, struct sonde_measuremen
 
 int sonde_measurement_open(const char *path, struct sonde_measurement **out, struct sonde_diag *diag)
 {
-    return open_measurement(path, false, out, diag);
+    return open_measurement(path, &(struct sonde__way){0}, out, diag);
 }
 
 int sonde_measurement_open_sums(const char *path, struct sonde_measurement **out, struct sonde_diag *diag)
 {
-    return open_measurement(path, true, out, diag);
+    return open_measurement(path, &(struct sonde__way){.sums = true}, out, diag);
+}
+
+int sonde_measurement_open_heads(const char *path, struct sonde_measurement **out, struct sonde_diag *diag)
+{
+    return open_measurement(path, &(struct sonde__way){.heads = true}, out, diag);
+}
+
+struct loading {
+    const struct sonde_measurement *m;
+    enum sonde_load what;
+};
+
+static int load_one(void *user, uint32_t task)
+{
+    const struct loading *l = user;
+    return sonde_process_load(&l->m->processes[task], l->what);
+}
+
+int sonde_measurement_load(struct sonde_measurement *m, enum sonde_load what)
+{
+    const int status = sonde_parallel_run(sonde_parallel_threads(), m->process_count, load_one, &(struct loading){m, what});
+    for (uint32_t i = 0; i < m->process_count; i++)
+        m->damaged_chunks += sonde__process_untold(&m->processes[i]);
+    return status;
 }
 
 void sonde_measurement_close(struct sonde_measurement *m)

@@ -14,6 +14,9 @@
  * them: their references need a check before they index an array
  * (sonde_process_node and sonde_process_string do it).
  *
+ * Traces are looked at when their rows are wanted. Tables are read when the measurement is opened, or, of a job of which little
+ * is wanted (sonde_measurement_open_heads), process by process by who needs them.
+ *
  * Threads: a measurement may be read by any number of threads once open.
  */
 #ifndef SONDE_FORMAT_READER_H
@@ -72,6 +75,7 @@ struct sonde_process {
     const struct sonde_row_pause      *pauses;     uint32_t pause_count;
     const struct sonde_row_symbol     *symbols;    uint32_t symbol_count; /* sorted by frame, depth */
     /* clang-format on */
+    /* (Of sonde_measurement_open_heads: devices, lanes, clocks and pauses; the others hold nothing until sonde_process_load.) */
 
     /* Nodes are sparse: use sonde_node(). */
     struct sonde_node_block {
@@ -112,7 +116,20 @@ int sonde_measurement_open(const char *path, struct sonde_measurement **out, str
 /* The same, to look again and again at what programs have done so far: of live.sonde the header, sums, their names and lanes, and nothing
  * else; of the last seconds (SONDE_RECORDED_LAST), too, the sums of all of the run. */
 int sonde_measurement_open_sums(const char *path, struct sonde_measurement **out, struct sonde_diag *diag);
+/* The same, without the tables of processes that have ended and are sealed but for those that say what each was: see above. What is damaged of the
+ * others is found when they are loaded. */
+int sonde_measurement_open_heads(const char *path, struct sonde_measurement **out, struct sonde_diag *diag);
 void sonde_measurement_close(struct sonde_measurement *m);
+
+/* Read the tables of a process that opening left, unless that was done: its strings alone, or all. Who looks at them asks for it before; any thread. 0
+ * or ENOMEM. */
+enum sonde_load {
+    SONDE_LOAD_STRINGS = 1,
+    SONDE_LOAD_ALL = 3,
+};
+int sonde_process_load(const struct sonde_process *p, enum sonde_load what);
+/* Of every process, several at a time; what was found damaged counts in m->damaged_chunks then. One thread. */
+int sonde_measurement_load(struct sonde_measurement *m, enum sonde_load what);
 
 /* Word `index` of the command line that was recorded; NULL: it has not so many, or no manifest tells. */
 const char *sonde_measurement_word(const struct sonde_measurement *m, size_t index);

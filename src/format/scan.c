@@ -2,9 +2,9 @@
  *
  * Chunks start at multiples of 8 and follow each other. Where none starts, the
  * scan looks for the next place where one does, and counts the stretch between
- * as damage. A file with an index at its end that agrees with the headers it
- * points to is not read through when it is large: its trace chunks are not even
- * touched, but checked when they are decoded. docs/developers/format.md, "Reading data.sonde".
+ * as damage. A file with a sound index at its end is not read through when it is
+ * large: its chunks are not even touched, but checked when they are decoded.
+ * docs/developers/format.md, "Reading data.sonde".
  *
  * Somebody who seals may cut the file behind its last sound chunk meanwhile, and
  * touching a page of a mapping that lies behind the end is death by SIGBUS. So
@@ -194,8 +194,8 @@ static bool find_footer(const struct sonde__data *data, int fd, struct sonde_chu
            footer->table == SONDE_TABLE_INDEX && !footer->count && footer->first && footer->first <= at;
 }
 
-/* The header of a trace chunk as its index row has it. Whether the chunk that
- * stands there is that one shows when it is read (trace.c). */
+/* The header of a chunk as its index row has it. Whether the chunk that stands
+ * there is that one shows when it is read (process.c, trace.c). */
 static bool header_of_row(const struct sonde_row_index *row, struct sonde_chunk *h)
 {
     *h = (struct sonde_chunk){
@@ -214,21 +214,13 @@ static bool header_of_row(const struct sonde_row_index *row, struct sonde_chunk 
            row->count <= sonde_chunk_room(row->table) && row->first <= UINT64_MAX - row->count;
 }
 
-/* Other tables are read at once anyway, so their checksums are verified here. */
-static bool header_at_row(const struct sonde__data *data, const struct sonde_row_index *row, struct sonde_chunk *h)
-{
-    return sonde_chunk_check(data->bytes + row->offset, row->size, h) == 0 && h->table == row->table &&
-           h->owner == row->owner && h->count == row->count && h->first == row->first &&
-           row->size == sizeof *h + (uint64_t)h->stored_bytes;
-}
-
 static bool accept_row(struct sonde__data *data, size_t *room, const struct sonde_row_index *row, uint64_t limit)
 {
-    struct sonde__chunk_at chunk = {.offset = row->offset, .checked = !sonde_table_is_trace(row->table)};
+    struct sonde__chunk_at chunk = {.offset = row->offset};
 
     if (row->offset != data->end || row->offset > limit || row->size > limit - row->offset)
         return false; /* the index leaves something out */
-    if (!(chunk.checked ? header_at_row(data, row, &chunk.header) : header_of_row(row, &chunk.header)))
+    if (!header_of_row(row, &chunk.header))
         return false;
     data->end = row->offset + sonde_chunk_size(&chunk.header);
     return add_chunk(data, room, &chunk) == 0;
@@ -290,6 +282,13 @@ static bool read_index(struct sonde__data *data, const struct sonde_chunk *foote
 }
 
 /* ---- finding a chunk ---------------------------------------------------- */
+
+bool sonde__chunk_is(const void *bytes, size_t size, const struct sonde_chunk *as, struct sonde_chunk *found)
+{
+    return sonde_chunk_check(bytes, size, found) == 0 && found->table == as->table && found->owner == as->owner &&
+           found->count == as->count && found->first == as->first && found->time_min == as->time_min &&
+           found->time_max == as->time_max && found->stored_bytes == as->stored_bytes;
+}
 
 int sonde__chunk_compare(const struct sonde_chunk *a, const struct sonde_chunk *b)
 {
@@ -401,6 +400,8 @@ static int find_chunks(struct sonde__data *data, int fd, bool through)
 
     if (indexed && !map_file(data, fd))
         return SONDE_EIO;
+    if (indexed) /* little of the file is wanted, here and there, and none of what lies between */
+        madvise((void *)(uintptr_t)data->bytes, data->size, MADV_RANDOM);
     int status = indexed && read_index(data, &footer) ? 0 : read_through(data, fd);
     if (!status && !data->count)
         status = SONDE_EFORMAT;

@@ -64,7 +64,8 @@ static void add_ref(struct sonde_process *p, const struct sonde_chunk_ref *ref, 
  * indexed by it; what is known of it is its kind. */
 static int cover_lanes(struct sonde_process *p)
 {
-    uint32_t count = p->lane_count;
+    struct sonde__process *own = p->private_data;
+    uint32_t count = own->lane_rows = p->lane_count;
     struct sonde_row_lane *lanes;
 
     for (uint32_t i = 0; i < p->trace_count; i++)
@@ -169,10 +170,24 @@ void sonde_chunk_reader_destroy(struct sonde_chunk_reader *reader)
 /* Is the chunk there, whole, and the one that the index spoke of? */
 static bool check_trace(const struct sonde_chunk_ref *ref)
 {
-    struct sonde_chunk h;
-    return sonde_chunk_check(ref->data, ref->size, &h) == 0 && h.table == ref->table && h.owner == ref->lane &&
-           h.count == ref->count && h.first == ref->first && h.time_min == ref->time_min &&
-           h.time_max == ref->time_max && ref->size == sizeof h + (size_t)h.stored_bytes;
+    const struct sonde_chunk told = {
+        .table = ref->table,
+        .owner = ref->lane,
+        .count = ref->count,
+        .first = ref->first,
+        .time_min = ref->time_min,
+        .time_max = ref->time_max,
+        .stored_bytes = (uint32_t)(ref->size - sizeof told),
+    };
+    struct sonde_chunk found;
+    return sonde__chunk_is(ref->data, ref->size, &told, &found);
+}
+
+/* Where rows of traces are wanted, more are; opening said that little is. */
+static void read_ahead(struct sonde__process *own)
+{
+    if (!atomic_load_explicit(&own->read_ahead, memory_order_relaxed) && !atomic_exchange(&own->read_ahead, true))
+        madvise((void *)(uintptr_t)own->data.bytes, own->data.size, MADV_NORMAL);
 }
 
 /* What was read needs no memory of ours any more; the page cache keeps it as it likes. Nothing is
@@ -193,6 +208,7 @@ static bool decode(struct sonde_chunk_reader *reader, const struct sonde_process
 
     if (atomic_load(&own->trace_state[index]) == SONDE__TRACE_DAMAGED)
         return false;
+    read_ahead(own);
     if (atomic_load(&own->trace_state[index]) == SONDE__TRACE_UNCHECKED) {
         if (!check_trace(ref)) {
             mark_damaged(p, index);

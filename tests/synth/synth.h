@@ -47,6 +47,9 @@ struct synth_totals {
 int synth_write(const char *path, const struct synth_options *options, struct synth_totals *totals,
                 struct sonde_diag *diag);
 
+/* Put zeros in place of the chunks of a process, from 0, that are of tables of which `which` says so, as if they were damaged (empty.c). How many. */
+uint32_t synth_empty(const char *path, uint32_t process, bool (*which)(uint32_t table));
+
 /* ---- build.c: rows into the files of a process ---------------------------- */
 
 struct synth_build;

@@ -149,8 +149,12 @@ static int align(struct aligning *k)
         return SONDE_ENOMEM;
     find_hosts(k);
     k->m->axis_apart = hosts ? hosts - 1 : 0;
-    k->m->axis_not_tried = hosts > 1 && count_rows(k->m) > SONDE_AXIS_ROWS;
-    if (hosts < 2 || k->m->axis_not_tried)
+    if (hosts < 2)
+        return 0;
+    if (sonde_measurement_load(k->m, SONDE_LOAD_STRINGS)) /* what communicators are called */
+        return SONDE_ENOMEM;
+    k->m->axis_not_tried = count_rows(k->m) > SONDE_AXIS_ROWS;
+    if (k->m->axis_not_tried)
         return 0;
     const int rc = find_clocks(k);
     const char *one, *other;
@@ -160,15 +164,23 @@ static int align(struct aligning *k)
     return rc == SONDE_ENOMEM ? 0 : rc; /* wall clocks do, too */
 }
 
-int sonde_measurement_open_job(const char *path, struct sonde_measurement **out, struct sonde_diag *diag)
+static int align_opened(struct sonde_measurement *m, struct sonde_diag *diag)
 {
-    struct aligning k = {0};
-    int rc = sonde_measurement_open(path, out, diag);
-    if (rc)
-        return rc;
-    k.m = *out;
-    rc = align(&k);
+    struct aligning k = {.m = m};
+    const int rc = align(&k);
     sonde__clocks_fini(&k.clocks);
     free(k.hosts);
-    return rc ? sonde_diag_set(diag, rc, path, "cannot open") : 0;
+    return rc ? sonde_diag_set(diag, rc, m->path, "cannot open") : 0;
+}
+
+int sonde_measurement_open_job(const char *path, struct sonde_measurement **out, struct sonde_diag *diag)
+{
+    const int rc = sonde_measurement_open(path, out, diag);
+    return rc ? rc : align_opened(*out, diag);
+}
+
+int sonde_measurement_open_job_heads(const char *path, struct sonde_measurement **out, struct sonde_diag *diag)
+{
+    const int rc = sonde_measurement_open_heads(path, out, diag);
+    return rc ? rc : align_opened(*out, diag);
 }

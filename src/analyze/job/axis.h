@@ -14,6 +14,8 @@
 /* As sonde_measurement_open, with one axis. Jobs on one host, and those with more than SONDE_AXIS_ROWS messages and collectives, are left as they are but
  * that processes of one host have one offset, since they have one clock. */
 int sonde_measurement_open_job(const char *path, struct sonde_measurement **out, struct sonde_diag *diag);
+/* The same, as sonde_measurement_open_heads: of several hosts, with the strings that messages need, and the tables of ranks that have NCCL's collectives. */
+int sonde_measurement_open_job_heads(const char *path, struct sonde_measurement **out, struct sonde_diag *diag);
 #define SONDE_AXIS_ROWS 10000000u /* all of them are read before anything is shown */
 
 #endif

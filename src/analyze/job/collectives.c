@@ -152,7 +152,8 @@ static int read_lane(struct gathering *g, uint32_t process, uint32_t lane)
         .comm = sonde_intern_bytes(&g->words, rank.name, rank.length),
         .host = sonde__clocks_host(g->clocks, p->name),
     };
-    const int rc = sonde__trace_is_whole(g->m, p, &g->like.whole);
+    int rc = sonde_process_load(p, SONDE_LOAD_ALL); /* what kernels are called */
+    rc = rc ? rc : sonde__trace_is_whole(g->m, p, &g->like.whole);
     for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
         g->like.whole &= !p->header.ledger.dropped[cause];
     return rc ? rc : sonde_trace_each(p, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP, .lane = lane}, take, g);
