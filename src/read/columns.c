@@ -141,9 +141,10 @@ static const char *string_text(const struct sonde_read *m, struct sonde_names *n
 /* 0 is unknown, or none. */
 #define VALUE(column, type, function, read, text) \
     {.name = column, .format = type, .how = SONDE__VALUE, .nullable = true, .value = function, .fields = read, .definition = text}
+/* Of what an operation names: its data object, its launch. */
 #define RARE(column, type, function, read, text)                                                                     \
-    {.name = column, .format = type, .how = SONDE__VALUE, .nullable = true, .asked_for = true, .value = function, .fields = read, \
-     .definition = text}
+    {.name = column, .format = type, .how = SONDE__VALUE, .nullable = true, .asked_for = true, .loaded = true, .value = function, \
+     .fields = read, .definition = text}
 #define FLAG(column, function, read, text) \
     {.name = column, .format = "b", .how = SONDE__VALUE, .value = function, .fields = read, .definition = text}
 #define TEXT(column, of, count, function, read, text_) \

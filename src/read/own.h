@@ -28,7 +28,7 @@ struct sonde_read {
     struct sonde_names names; /* of the same profile */
     uint32_t ***contexts;     /* [process][id / page][id % page]: tree nodes of its call paths; a page may be NULL */
     uint32_t *context_pages;  /* [process] */
-    /* Numbers of a process's strings, lanes and launches among those of all: its own number plus this. [process + 1] */
+    /* Numbers of a process's strings, lanes and launches among those of all: its own number plus this. Prepared. [process + 1] */
     uint64_t *string_first, *lane_first, *work_first;
 };
 
@@ -69,6 +69,7 @@ struct sonde__column {
     const char *name, *format, *definition, *unit;
     bool nullable, asked_for;
     bool prepared;                /* its numbers or texts need sonde__read_prepare */
+    bool loaded;                  /* its values need the process's tables */
     enum sonde__how how;
     uint16_t offset;              /* of the field that is copied, or the time, which is always known */
     uint64_t fields;              /* SONDE_FIELD of what is read of a row */
@@ -97,7 +98,7 @@ struct sonde__table {
     const char *name, *summary;
     const struct sonde_view_columns *columns;
     bool of_process;              /* filled process by process; else once */
-    bool prepared;
+    bool prepared, loaded;        /* as of columns */
     uint64_t (*rows)(const struct sonde_read *m); /* NULL: not known before it was made */
     void (*fill)(const struct sonde_read *m, uint32_t process, struct sonde_view_table *t);
 };

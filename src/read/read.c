@@ -1,7 +1,7 @@
 /* read.c - opens a measurement for the library, says what there is, and hands each question to who answers it.
  *
- * Opening reads what describes the processes. Call paths, with the names of functions and lines, are merged when the first column
- * that needs them is asked for: they may need debug information.
+ * Opening reads what describes the processes; the tables of one are read when something of it is asked for that needs them. Call paths of all
+ * of them, with the names of functions and lines, are merged when the first column that needs them is asked for: they may need debug information.
  */
 #include "own.h"
 
@@ -63,28 +63,12 @@ static int find_origins(struct sonde_read *m)
     return m->origins ? 0 : SONDE_ENOMEM;
 }
 
-static int number_rows(struct sonde_read *m)
-{
-    const uint32_t count = m->query.m->process_count;
-    uint64_t **const firsts[] = {&m->string_first, &m->lane_first, &m->work_first};
-    for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++) {
-        uint64_t *first = *firsts[i] = calloc((size_t)count + 1, sizeof *first);
-        for (uint32_t k = 0; first && k < count; k++) {
-            const struct sonde_process *p = &m->query.m->processes[k];
-            first[k + 1] = first[k] + (i == 0 ? p->string_count : (i == 1 ? p->lane_count : p->work_count));
-        }
-        if (!first)
-            return SONDE_ENOMEM;
-    }
-    return 0;
-}
-
 static int open_on_stack(void *user)
 {
     struct sonde_read *m = ((void **)user)[0];
     struct sonde_diag *diag = ((void **)user)[1];
-    int rc = sonde_measurement_open_job(m->path, &m->query.m, diag);
-    if (!rc && (find_origins(m) || number_rows(m)))
+    int rc = sonde_measurement_open_job_heads(m->path, &m->query.m, diag);
+    if (!rc && find_origins(m))
         rc = sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot open");
     return rc;
 }
@@ -179,10 +163,27 @@ static int locate(struct sonde_read *m)
     return rc;
 }
 
+static int number_rows(struct sonde_read *m)
+{
+    const uint32_t count = m->query.m->process_count;
+    uint64_t **const firsts[] = {&m->string_first, &m->lane_first, &m->work_first};
+    for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++) {
+        uint64_t *first = *firsts[i] = calloc((size_t)count + 1, sizeof *first);
+        for (uint32_t k = 0; first && k < count; k++) {
+            const struct sonde_process *p = &m->query.m->processes[k];
+            first[k + 1] = first[k] + (i == 0 ? p->string_count : (i == 1 ? p->lane_count : p->work_count));
+        }
+        if (!first)
+            return SONDE_ENOMEM;
+    }
+    return 0;
+}
+
 static int prepare_on_stack(void *user)
 {
     struct sonde_read *m = user;
-    int rc = sonde_query_prepare(&m->query, &m->why);
+    int rc = sonde_measurement_load(m->query.m, SONDE_LOAD_ALL) || number_rows(m) ? sonde_diag_set(&m->why, SONDE_ENOMEM, m->path, "cannot read") : 0;
+    rc = rc ? rc : sonde_query_prepare(&m->query, &m->why);
     if (!rc && (rc = sonde_names_of(&m->names, m->query.m, m->query.profile, &m->why)))
         m->query.profile = NULL; /* it was theirs */
     if (!rc && locate(m))

@@ -44,6 +44,7 @@ struct reading {
     const struct sonde_table_info *info;
     uint64_t fields;
     const int64_t *from_ns, *to_ns; /* [process] on its own axis; NULL: all */
+    bool loaded; /* tables of the processes that have rows are needed */
     struct piece *pieces;
     size_t piece_count;
     uint64_t rows;
@@ -186,6 +187,9 @@ static int read_pieces(void *user, uint32_t task)
     for (size_t i = first; !rc && i < r->piece_count && i < first + TASK_CHUNKS; i++) {
         struct piece *piece = &r->pieces[i];
         const struct sonde_process *p = &r->m->query.m->processes[piece->process];
+        rc = r->loaded ? sonde_process_load(p, SONDE_LOAD_ALL) : 0;
+        if (rc)
+            break;
         const uint8_t *rows = sonde_chunk_reader_fields(reader, p, piece->index, r->fields);
         const bool copied = rows && (!piece->whole || p->traces[piece->index].live);
         if (copied)
@@ -410,8 +414,10 @@ int sonde__trace_arrow(struct sonde_read *m, const struct sonde__trace *trace, c
     bool prepared = false;
     int64_t *window = windowed ? make_window(m, asked) : NULL;
     int rc = windowed && !window ? SONDE_ENOMEM : choose_columns(&r, asked->columns, diag);
-    for (size_t i = 0; i < r.column_count; i++)
+    for (size_t i = 0; i < r.column_count; i++) {
         prepared |= r.columns[i].column->prepared;
+        r.loaded |= r.columns[i].column->loaded;
+    }
     if (!rc && prepared)
         rc = sonde__read_prepare(m, diag);
     if (windowed && window) {

@@ -241,7 +241,7 @@ static void fill_contexts(const struct sonde_read *m, uint32_t process, struct s
 
 const struct sonde__table sonde__tables[] = {
     {.name = "processes", .summary = "a process of the program", .columns = &process_table, .of_process = true, .rows = process_rows, .fill = fill_process},
-    {.name = "devices", .summary = "a device as one process saw it", .columns = &device_table, .of_process = true, .fill = fill_devices},
+    {.name = "devices", .summary = "a device as one process saw it", .columns = &device_table, .of_process = true, .loaded = true, .fill = fill_devices},
     {.name = "lanes", .summary = "a queue or a thread", .columns = &lane_table, .of_process = true, .prepared = true, .fill = fill_lanes},
     {.name = "objects", .summary = "a data object: memory of a device, or that devices use", .columns = &object_table, .of_process = true, .prepared = true, .fill = fill_objects},
     {.name = "contexts", .summary = "a frame of the calling context tree, of all processes", .columns = &context_table, .prepared = true, .fill = fill_contexts},
@@ -294,9 +294,13 @@ static int fill(const struct sonde_read *m, const struct sonde__table *table, co
     if (!columns)
         return SONDE_ENOMEM;
     data->root = sonde_view_table(data, columns);
-    for (uint32_t process = 0; process < count; process++)
-        if (!table->of_process || asked->process < 0 || (uint32_t)asked->process == process)
-            table->fill(m, process, data->root);
+    for (uint32_t process = 0; process < count; process++) {
+        if (table->of_process && asked->process >= 0 && (uint32_t)asked->process != process)
+            continue;
+        if (table->loaded && sonde_process_load(&m->query.m->processes[process], SONDE_LOAD_ALL))
+            return SONDE_ENOMEM;
+        table->fill(m, process, data->root);
+    }
     return data->error;
 }
 

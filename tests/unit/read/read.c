@@ -649,6 +649,79 @@ static void what_is_not_sealed_is_read_too(void **state)
     sonde_read_close(m);
 }
 
+/* Zeros in place of the chunks of a file but for those that opening needs: the tables 6, 7, 12, 17, 18 and 23 of docs/developers/format.md. */
+static void empty(const char *path)
+{
+    const uint32_t kept = 1u << 6 | 1u << 7 | 1u << 12 | 1u << 17 | 1u << 18 | 1u << 23;
+    struct stat st;
+    FILE *f = fopen(path, "r+");
+    assert_true(f && stat(path, &st) == 0);
+    uint8_t *bytes = malloc((size_t)st.st_size);
+    assert_int_equal(fread(bytes, 1, (size_t)st.st_size, f), st.st_size);
+    for (size_t at = 0, size; at < (size_t)st.st_size; at += (size + 7) & ~(size_t)7) {
+        uint16_t table;
+        uint32_t stored;
+        memcpy(&table, bytes + at + 6, sizeof table);
+        memcpy(&stored, bytes + at + 44, sizeof stored);
+        size = 64 + stored;
+        if (!(kept >> table & 1))
+            memset(bytes + at, 0, size);
+    }
+    rewind(f);
+    assert_int_equal(fwrite(bytes, 1, (size_t)st.st_size, f), st.st_size);
+    fclose(f);
+    free(bytes);
+}
+
+static int64_t damage_of(struct sonde_read *m, int process)
+{
+    static const char *const columns[] = {"damaged_chunks", NULL};
+    struct answer a = rows_of(m, "processes", &(struct sonde_read_rows){.size = sizeof(struct sonde_read_rows), .process = process, .columns = columns});
+    assert_int_equal(a.array.length, 1);
+    const int64_t damage = ((const int64_t *)a.array.children[0]->buffers[1])[0];
+    drop(&a);
+    return damage;
+}
+
+/* Of a job, tables and traces of one rank are read without those of the others, which would be damage. */
+static void one_rank_is_read_alone(void **state)
+{
+    (void)state;
+    static const char *const columns[] = {"start_ns", "object", "registers", NULL};
+    struct sonde_read_rows which = {.size = sizeof which, .process = 1, .columns = columns};
+    char path[128], file[256];
+    snprintf(path, sizeof path, "%s/job.sonde", folder);
+    assert_int_equal(run("\"$SYNTH\" --operations %d --lanes 2 --threads 1 --processes 3 --ranks %s > /dev/null", OPERATIONS, path), 0);
+    /* What is small is read through; with this, which is in no process that could be read, it is not. */
+    assert_int_equal(run("mkdir %s/empty-1-1 && truncate -s 65M %s/empty-1-1/data.sonde", path, path), 0);
+    for (int i = 0; i < 3; i += 2) {
+        snprintf(file, sizeof file, "%s/synth-%d-1/data.sonde", path, 1000000000 + i);
+        empty(file);
+    }
+    struct sonde_read *m = open_it(path);
+    struct answer a = rows_of(m, "operations", &which);
+    assert_int_equal(a.array.length, OPERATIONS);
+    drop(&a);
+    which.columns = NULL;
+    a = rows_of(m, "devices", &which);
+    assert_int_equal(a.array.length, 1);
+    drop(&a);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(damage_of(m, i), 0);
+    which.process = 2;
+    a = rows_of(m, "devices", &which);
+    drop(&a);
+    assert_int_equal(damage_of(m, 0), 0);
+    assert_true(damage_of(m, 2) > 0);
+    which.process = -1;
+    a = rows_of(m, "operations", &which);
+    assert_int_equal(a.array.length, OPERATIONS);
+    drop(&a);
+    assert_true(damage_of(m, 0) > 0);
+    assert_int_equal(damage_of(m, 1), 0);
+    sonde_read_close(m);
+}
+
 /* Measurements of the command line instead: all that can be asked of each, and how many rows that gave, or the sentence. */
 static int read_each(char **paths)
 {
@@ -676,6 +749,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(answers_outlive_what_they_came_from),
         cmocka_unit_test(threads_read_at_once),
         cmocka_unit_test(damage_is_left_out),
+        cmocka_unit_test(one_rank_is_read_alone),
         cmocka_unit_test(what_is_not_sealed_is_read_too),
     };
     return argc > 1 ? read_each(argv + 1) : cmocka_run_group_tests(tests, make, unmake);
