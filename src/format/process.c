@@ -664,6 +664,12 @@ static int open_heads(struct sonde_process *p, const struct sonde__way *way, str
     return status ? status : sonde__process_list_traces(p);
 }
 
+static uint64_t share_of(uint64_t bytes, uint32_t processes)
+{
+    bytes = processes ? bytes / processes : bytes;
+    return bytes > SONDE__RESIDENT_LEAST ? bytes : SONDE__RESIDENT_LEAST;
+}
+
 int sonde__process_open(const char *path, const char *name, const struct sonde__way *way, struct sonde_process *p, struct sonde_diag *diag)
 {
     struct sonde__process *own;
@@ -671,8 +677,10 @@ int sonde__process_open(const char *path, const char *name, const struct sonde__
 
     memset(p, 0, sizeof *p);
     p->private_data = own = calloc(1, sizeof *own);
-    if (own)
+    if (own) {
         pthread_mutex_init(&own->lock, NULL);
+        own->resident_bytes = share_of(SONDE__RESIDENT_BYTES, way->processes);
+    }
     p->path = strdup(path);
     p->name = strdup(name);
     status = own && p->path && p->name && (own->decoder = sonde__decoder_create()) ? 0 : SONDE_ENOMEM;

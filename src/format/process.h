@@ -29,7 +29,8 @@ struct sonde__process { /* struct sonde_process.private_data */
     int load_status;             /* what went wrong */
     uint32_t untold;             /* pieces that were found damaged since opening, and are not in the measurement's count */
     _Atomic unsigned char *trace_state; /* by trace: SONDE__TRACE_* */
-    _Atomic uint64_t looked_at;         /* bytes of chunks of traces */
+    _Atomic uint64_t looked_at;         /* bytes of chunks of traces: after every so many */
+    uint64_t resident_bytes;            /* the file's pages are let go */
     _Atomic bool read_ahead;            /* of the file: its traces are read */
 };
 
@@ -43,6 +44,11 @@ struct sonde__way {  /* how measurements are opened */
     bool through;    /* the files are read whole, whatever is asked: see sonde__data_open */
     bool sums;       /* see sonde__live_read */
     bool heads;      /* sonde_measurement_open_heads */
+    uint32_t processes; /* that are opened: together their files take SONDE__RESIDENT_BYTES of memory at most while traces are read, */
+};
+enum {
+    SONDE__RESIDENT_BYTES = 64 << 20,
+    SONDE__RESIDENT_LEAST = 64 << 10, /* but for that each */
 };
 /* Open the process directory `path`. EEMPTY: nothing was written to it. Of different processes in any number of threads. */
 int sonde__process_open(const char *path, const char *name, const struct sonde__way *way, struct sonde_process *p, struct sonde_diag *diag);

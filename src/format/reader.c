@@ -109,6 +109,7 @@ static void choose_way(struct opening *all)
         free(path);
     }
     all->way.through = bytes <= sonde__read_through_bytes;
+    all->way.processes = (uint32_t)all->items.count;
 }
 
 /* One more process; a damaged one is counted and left out. Only what leaves no

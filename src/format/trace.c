@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { RESIDENT_BYTES = 64 << 20 }; /* of a file of chunks, while its traces are read */
-
 /* ---- listing ------------------------------------------------------------ */
 
 static struct sonde_chunk_ref make_ref(const struct sonde__process *own, const struct sonde__piece *piece)
@@ -195,7 +193,7 @@ static void read_ahead(struct sonde__process *own)
 static void let_go(struct sonde__process *own, size_t bytes)
 {
     const uint64_t before = atomic_fetch_add(&own->looked_at, bytes);
-    if (before / RESIDENT_BYTES != (before + bytes) / RESIDENT_BYTES)
+    if (before / own->resident_bytes != (before + bytes) / own->resident_bytes)
         madvise((void *)(uintptr_t)own->data.bytes, own->data.size, MADV_DONTNEED);
 }
 
