@@ -153,10 +153,14 @@ static struct reach reach_of(const struct lines *l, double drift)
     struct reach r = {-INFINITY, INFINITY};
     for (uint32_t i = 0; i < PLACES; i++) {
         const struct place *place = &l->p->places[i];
-        if (place->most != INT64_MAX)
-            r.most = fmin(r.most, (double)(place->most - l->base) - drift * since(l, place->most_ns));
-        if (place->least != INT64_MIN)
-            r.least = fmax(r.least, (double)(place->least - l->base) - drift * since(l, place->least_ns));
+        if (place->most != INT64_MAX) {
+            const double most = (double)(place->most - l->base) - drift * since(l, place->most_ns);
+            r.most = most < r.most ? most : r.most; /* fmin() is a call */
+        }
+        if (place->least != INT64_MIN) {
+            const double least = (double)(place->least - l->base) - drift * since(l, place->least_ns);
+            r.least = least > r.least ? least : r.least;
+        }
     }
     return r;
 }
@@ -272,6 +276,18 @@ static int make_hosts(struct sonde__clocks *c)
     return rc;
 }
 
+static uint64_t up(const struct sonde__clock *clock, uint64_t ns)
+{
+    return ns + (uint64_t)clock->shift_ns + (uint64_t)llround(clock->drift * (double)(int64_t)(ns - clock->at_ns));
+}
+
+static uint64_t to_root(const struct sonde__clocks *c, uint32_t host, uint64_t ns)
+{
+    const struct sonde__clock *clock = &c->hosts.items[host];
+    const int64_t since_ns = (int64_t)(ns - clock->at_ns);
+    return clock->parent ? clock->root_ns + (uint64_t)since_ns + (uint64_t)llround(clock->root_drift * (double)since_ns) : ns;
+}
+
 /* `host` is told by the other one of the pair. */
 static void attach(struct sonde__clocks *c, uint32_t host, const struct sonde__clock_pair *p)
 {
@@ -285,17 +301,24 @@ static void attach(struct sonde__clocks *c, uint32_t host, const struct sonde__c
     clock->at_ns = low ? p->at_ns : p->at_ns + (uint64_t)p->shift_ns;
     clock->last_ns = clock->at_ns + (p->last_ns - p->at_ns);
     clock->unsure = p->unsure;
+    clock->root_ns = to_root(c, clock->parent, up(clock, clock->at_ns));
+    clock->root_drift = (1 + clock->drift) * (1 + c->hosts.items[clock->parent].root_drift) - 1;
 }
 
-/* The pair known best of those of which one host is known, at first of all. */
+/* Of the pairs of which one host is known (at first: of all) the one by which the other's clock is known best, by way of all that lie between it and the
+ * root: the shortest way to each host (Dijkstra). The pairs known best alone would make long ways of many hosts, one beside the other. */
 static const struct sonde__clock_pair *best_pair(const struct sonde__clocks *c)
 {
     const struct sonde__clock_pair *best = NULL;
+    double best_ns = 0;
     for (size_t i = 0; i < c->pairs.count; i++) {
         const struct sonde__clock_pair *p = c->pairs.items[i];
-        const bool grows = !c->root || c->hosts.items[p->low].known != c->hosts.items[p->high].known;
-        if (grows && p->known && (!best || p->bound_ns < best->bound_ns))
+        const struct sonde__clock *low = &c->hosts.items[p->low], *high = &c->hosts.items[p->high];
+        const double bound_ns = p->bound_ns + (double)(low->known ? low->bound_ns : high->bound_ns);
+        if (p->known && (!c->root || low->known != high->known) && (!best || bound_ns < best_ns)) {
             best = p;
+            best_ns = bound_ns;
+        }
     }
     return best;
 }
@@ -339,29 +362,11 @@ bool sonde__clocks_agree(const struct sonde__clocks *c, uint32_t a, uint32_t b)
     return a < c->hosts.count && b < c->hosts.count && c->hosts.items[a].known && c->hosts.items[b].known;
 }
 
-static uint64_t up(const struct sonde__clock *clock, uint64_t ns)
-{
-    return ns + (uint64_t)clock->shift_ns + (uint64_t)llround(clock->drift * (double)(int64_t)(ns - clock->at_ns));
-}
-
-static uint64_t down(const struct sonde__clock *clock, uint64_t ns)
-{
-    const int64_t since_ns = (int64_t)(ns - (uint64_t)clock->shift_ns - clock->at_ns);
-    return clock->at_ns + (uint64_t)since_ns - (uint64_t)llround((double)since_ns * clock->drift / (1 + clock->drift));
-}
-
-static uint64_t to_root(const struct sonde__clocks *c, uint32_t host, uint64_t ns)
-{
-    for (; c->hosts.items[host].parent; host = c->hosts.items[host].parent)
-        ns = up(&c->hosts.items[host], ns);
-    return ns;
-}
-
 static uint64_t from_root(const struct sonde__clocks *c, uint32_t host, uint64_t ns)
 {
-    if (!c->hosts.items[host].parent)
-        return ns;
-    return down(&c->hosts.items[host], from_root(c, c->hosts.items[host].parent, ns));
+    const struct sonde__clock *clock = &c->hosts.items[host];
+    const int64_t since_ns = (int64_t)(ns - clock->root_ns);
+    return clock->parent ? clock->at_ns + (uint64_t)since_ns - (uint64_t)llround((double)since_ns * clock->root_drift / (1 + clock->root_drift)) : ns;
 }
 
 uint64_t sonde__clocks_move(const struct sonde__clocks *c, uint32_t from, uint64_t ns, uint32_t to)

@@ -3,7 +3,7 @@
  * Each such pair bounds the difference of two clocks from one side, messages back from the other. The difference and its drift are a line between both sets of
  * bounds, over time: Duda, Harrus, Haddad and Bernard, "Estimating global time in distributed systems" (ICDCS 1987), the convex hull method. Of all such lines the one
  * is taken that goes through the middle of what they reach at the first and at the last message; half of what they reach there is the bound, since lines are nowhere
- * further apart in between. Hosts without messages both ways between them are aligned by way of others, beginning with the two that are known best.
+ * further apart in between. Hosts are aligned by way of others where that tells their clocks better, or nothing else does; the two that are known best come first.
  *
  * Threads: one at a time per structure.
  */
@@ -23,6 +23,8 @@ struct sonde__clock {            /* of a host: a time of its own is at_ns + (tim
     int64_t shift_ns;
     double drift;
     uint64_t at_ns, last_ns;     /* first and last time of what aligns it */
+    uint64_t root_ns;            /* what the clock that all are told by shows at at_ns, however many there are in between, */
+    double root_drift;           /* and how it drifts away */
     uint64_t bound_ns;           /* right to within that in between, if clocks drift evenly; with those of its parents */
     double unsure;               /* outside so much more for each nanosecond away from there */
 };

@@ -14,11 +14,25 @@ static int by_number(uint64_t a, uint64_t b)
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
+static bool is_single(uint32_t kind)
+{
+    return kind == SONDE_MESSAGE_SEND || kind == SONDE_MESSAGE_RECEIVE;
+}
+
+/* Only what two hosts have between them aligns their clocks: of most jobs little. */
+static bool aligns_nothing(const struct sonde__matching *k, const struct sonde_row_message *row)
+{
+    uint64_t host;
+    return row->kind == SONDE_MESSAGE_CALL || (is_single(row->kind) && sonde_map_get(&k->by_rank, row->peer, &host) && host == k->host);
+}
+
 static int take(void *user, uint32_t lane, const void *batch)
 {
     struct sonde__matching *k = user;
     const struct sonde_row_message *row = batch;
     const struct sonde_process *p = &k->m->processes[k->process];
+    if (!k->profile && aligns_nothing(k, row))
+        return 0;
     const struct sonde__matched one = {
         .enter_ns = row->enter_ns,
         .leave_ns = row->leave_ns > row->enter_ns ? row->leave_ns : row->enter_ns,
@@ -38,9 +52,22 @@ static int take(void *user, uint32_t lane, const void *batch)
     return sonde_vector_push(&k->all, one);
 }
 
-static int read_all(struct sonde__matching *k)
+static int find_hosts(struct sonde__matching *k)
 {
     int rc = 0;
+    for (uint32_t i = 0; i < k->m->process_count && !rc; i++) {
+        const struct sonde_process *p = &k->m->processes[i];
+        const uint32_t host = sonde__clocks_host(k->clocks, p->name);
+        uint64_t other;
+        const bool several = sonde_map_get(&k->by_rank, p->header.rank, &other) && other != host;
+        rc = !host || (p->header.rank && sonde_map_put(&k->by_rank, p->header.rank, several ? 0 : host)) ? SONDE_ENOMEM : 0;
+    }
+    return rc;
+}
+
+static int read_all(struct sonde__matching *k)
+{
+    int rc = k->profile ? 0 : find_hosts(k);
     for (k->process = 0; k->process < k->m->process_count && !rc; k->process++) {
         const struct sonde_process *p = &k->m->processes[k->process];
         k->lost += p->header.message_rows_dropped;
@@ -337,4 +364,5 @@ void sonde__matching_fini(struct sonde__matching *k)
 {
     sonde_vector_fini(&k->all);
     sonde_map_fini(&k->looks);
+    sonde_map_fini(&k->by_rank);
 }

@@ -40,6 +40,7 @@ struct sonde__matching {          /* ready when zeroed but for m, profile, comms
     uint64_t messages, apart, alone, lost, mixed; /* as in struct sonde_messages */
     uint32_t hosts;               /* of ranks */
     bool aligns;                  /* only the clocks are wanted, now */
+    struct sonde_map by_rank;     /* of what only aligns: rank + 1 -> its host; 0: it has several */
     struct sonde_map looks;       /* process and entry of calls that looked for a message -> index + 1 */
     uint32_t process, rank, host; /* whose rows are read */
 };

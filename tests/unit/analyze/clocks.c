@@ -122,6 +122,36 @@ static void test_there_and_back(void **unused)
     sonde__clocks_fini(&c.clocks);
 }
 
+static void exchange(struct sonde__clocks *clocks, const struct host *hosts, uint32_t a, uint32_t b, uint64_t ns, uint64_t under_way_ns)
+{
+    assert_int_equal(sonde__clocks_before(clocks, a, shown(&hosts[a], ns), b, shown(&hosts[b], ns + under_way_ns)), 0);
+    assert_int_equal(sonde__clocks_before(clocks, b, shown(&hosts[b], ns), a, shown(&hosts[a], ns + under_way_ns)), 0);
+}
+
+/* Hosts that are known best by their neighbours, one beside the other, are told by way of one that all know: not by way of thirty. */
+static void test_the_short_way(void **unused)
+{
+    enum { MANY = 60 };
+    struct sonde__clocks clocks = {0};
+    struct host hosts[MANY + 1] = {{0, 0}};
+    (void)unused;
+    for (uint32_t i = 1; i <= MANY; i++)
+        hosts[i] = (struct host){i * 1000000000000, i * 1e-7};
+    for (uint64_t ns = 1000000; ns < 1000000000; ns += 100000000)
+        for (uint32_t i = 1; i < MANY; i++) {
+            exchange(&clocks, hosts, i, i + 1, ns, 6000);
+            exchange(&clocks, hosts, 1, i + 1, ns, 20000);
+        }
+    assert_int_equal(sonde__clocks_align(&clocks), 0);
+    assert_in_range(sonde__clocks_bound(&clocks), 20000, 2 * 40100); /* lines may lean: twice as far apart at both ends */
+    for (uint32_t from = 1; from <= MANY; from++)
+        for (uint32_t to = 1; to <= MANY; to++) {
+            const uint64_t truth = shown(&hosts[to], 500000000), moved = sonde__clocks_move(&clocks, from, shown(&hosts[from], 500000000), to);
+            assert_in_range(moved + 100 - truth, 0, 200);
+        }
+    sonde__clocks_fini(&clocks);
+}
+
 /* One way only there is no telling; nor where a clock was set. */
 static void test_unknown(void **unused)
 {
@@ -155,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_right_to_within_the_bound),
         cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_the_short_way),
         cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
