@@ -53,6 +53,10 @@ static void print_totals(const char *path, const struct synth_totals *t)
     json_object_set_new(root, "switches", number(t->switches));
     json_object_set_new(root, "off_ns", number(t->off_ns));
     json_object_set_new(root, "waits", number(t->waits));
+    json_object_set_new(root, "messages", number(t->messages));
+    json_object_set_new(root, "message_bytes", number(t->message_bytes));
+    json_object_set_new(root, "late_sender_ns", number(t->late_sender_ns));
+    json_object_set_new(root, "all_to_all_ns", number(t->all_to_all_ns));
     json_object_set_new(root, "disk_bytes", number(t->disk_bytes));
     json_dumpf(root, stdout, JSON_INDENT(1));
     puts("");
@@ -63,7 +67,8 @@ static int usage(FILE *to)
 {
     fputs("usage: sonde-synth [--operations N] [--lanes N] [--threads N] [--processes N]\n"
           "                   [--devices N] [--depth N] [--paths N] [--cpu HZ] [--waits N]\n"
-          "                   [--compute NS] [--seed N] [--ranks] [--unsealed] [--profile] DIRECTORY\n"
+          "                   [--compute NS] [--seed N] [--ranks] [--unsealed] [--profile]\n"
+          "                   [--messages N [--hosts N] [--late NS]] DIRECTORY\n"
           "Writes a made-up measurement to DIRECTORY, which must not exist, and prints\n"
           "its known totals as JSON.\n",
           to);
@@ -87,6 +92,9 @@ int main(int argc, char **argv)
         {"compute", 1, NULL, 'C'},
         {"profile", 0, NULL, 'P'},
         {"ranks", 0, NULL, 'r'},
+        {"messages", 1, NULL, 'm'},
+        {"hosts", 1, NULL, 'H'},
+        {"late", 1, NULL, 'L'},
         {"help", 0, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
@@ -112,6 +120,9 @@ int main(int argc, char **argv)
         case 'u': o.unsealed = true; break;
         case 'P': o.profile = true; break;
         case 'r': o.ranks = true; break;
+        case 'm': o.messages = (uint32_t)value; break;
+        case 'H': o.hosts = (uint32_t)value; break;
+        case 'L': o.late_ns = value; break;
         case 'h': return usage(stdout);
         default: return usage(stderr);
         }

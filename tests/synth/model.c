@@ -201,7 +201,7 @@ static void finish_batch(struct model *m, struct thread *t, struct path *p, stru
     rest(m, t, enter + 400, done - 300);
     spend(m, t, p, API_FINISH, done - 300, done);
     t->now_ns = done + 500 + exponential(m, 200);
-    if (m->options->compute_ns)
+    if (m->options->compute_ns && !m->options->messages)
         t->now_ns += exponential(m, (double)m->options->compute_ns);
     spend(m, t, p, 0, done, t->now_ns);
 }
@@ -264,7 +264,46 @@ static void make_operation(struct model *m)
         finish_batch(m, t, p, q);
 }
 
+/* ---- steps with messages ------------------------------------------------ */
+
+/* The first thread computes until it is ready, and is off the CPU while it waits; the others wait for it. */
+static int end_step(struct model *m, uint32_t step)
+{
+    const uint64_t ready_ns = synth_ready_ns(m, step), next_ns = synth_next_ns(m, step);
+
+    for (uint32_t i = 0; i < m->options->threads; i++) {
+        struct thread *t = &m->threads[i];
+        if (t->now_ns > ready_ns)
+            return SONDE_EINVALID; /* a step is not as long as what is done in it */
+        if (i == 0)
+            spend(m, t, &t->paths[m->options->paths - 1], 0, t->now_ns, ready_ns);
+        rest(m, t, i == 0 ? ready_ns : t->now_ns, next_ns);
+        t->now_ns = next_ns;
+    }
+    synth_messages_step(m, step);
+    return 0;
+}
+
+static int run(struct model *m)
+{
+    const struct synth_options *o = m->options;
+    const uint64_t each = (uint64_t)o->messages * o->threads;
+    int status = 0;
+
+    while (m->made < o->operations && !status) {
+        make_operation(m);
+        if (each && m->made % each == 0)
+            status = end_step(m, (uint32_t)(m->made / each) - 1);
+    }
+    return status;
+}
+
 /* ---- a process ---------------------------------------------------------- */
+
+uint64_t synth_start_ns(const struct synth_options *o, uint32_t number)
+{
+    return 5000000000 + number * (o->messages ? 1000ull : 1000000ull);
+}
 
 static void finish_devices(struct model *m)
 {
@@ -323,19 +362,19 @@ static int write_process(struct model *m, const char *dir, uint32_t number, stru
         .local_rank = m->options->ranks ? number + 1 : 0,
         .rank_count = m->options->ranks ? m->options->processes : 0,
         .trace = !o->profile,
-        .start_ns = 5000000000 + number * 1000000ull,
-        .wall_offset_ns = 1700000000000000000,
+        .start_ns = synth_clock_ns(o, number, synth_start_ns(o, number)),
+        .wall_offset_ns = synth_wall_offset_ns(o, number),
     };
+    m->rank = number;
     m->header.exec_ns = m->header.start_ns - 1000000;
     snprintf(m->header.executable, sizeof m->header.executable, "/usr/bin/synthetic");
     m->build = synth_build_create(dir);
     m->made = m->calls = 0;
     synth_program_make(m);
-    while (m->made < o->operations)
-        make_operation(m);
+    status = run(m);
     finish_header(m);
     next_string = synth_next_id(m->build, SONDE_TABLE_STRING);
-    status = synth_build_finish(m->build, &m->header);
+    status = synth_build_finish(m->build, &m->header) ? SONDE_EIO : status;
     if (!status && !o->unsealed)
         status = sonde_process_seal(dir, diag);
     if (!status && !o->unsealed)
@@ -362,6 +401,14 @@ static struct synth_options complete(const struct synth_options *options)
     return o;
 }
 
+static void name_folder(char *dir, size_t size, const char *path, const struct synth_options *o, uint32_t number)
+{
+    char host[16] = "";
+    if (o->hosts)
+        snprintf(host, sizeof host, "%03u", synth_host(o, number));
+    snprintf(dir, size, "%.4000s/synth%s-%u-1", path, host, 1000000000 + number);
+}
+
 int synth_write(const char *path, const struct synth_options *options, struct synth_totals *totals,
                 struct sonde_diag *diag)
 {
@@ -377,11 +424,16 @@ int synth_write(const char *path, const struct synth_options *options, struct sy
         totals->kernels[i].min_ns = UINT64_MAX;
     }
     if (!status)
-        status = o.lanes < o.devices || o.threads < o.devices || o.devices > 62 ? SONDE_EINVALID : synth_manifest_write(path);
+        status = o.lanes < o.devices || o.threads < o.devices || o.devices > 62 || (o.messages && (!o.ranks || o.processes < 2))
+                     ? SONDE_EINVALID
+                     : synth_manifest_write(path);
+    if (!status && o.messages)
+        status = synth_messages_plan(&m);
     for (uint32_t i = 0; i < o.processes && !status; i++) {
-        snprintf(dir, sizeof dir, "%.4000s/synth-%u-1", path, 1000000000 + i);
+        name_folder(dir, sizeof dir, path, &o, i);
         status = mkdir(dir, 0777) ? SONDE_EIO : write_process(&m, dir, i, diag);
         totals->disk_bytes += file_bytes(dir, "data.sonde") + file_bytes(dir, "live.sonde");
     }
+    free(m.steps);
     return status;
 }

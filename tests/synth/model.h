@@ -13,6 +13,13 @@ enum {
     API_COUNT,
 };
 enum { OPS = SYNTH_KERNELS + 2 /* kernels, read, write */ };
+enum {
+    MPI_IRECV,
+    MPI_ISEND,
+    MPI_WAITALL,
+    MPI_ALLREDUCE,
+    MPI_COUNT,
+};
 
 /* One way through the program's functions to its calls. */
 struct path {
@@ -45,6 +52,8 @@ struct model {
     uint32_t *profiles; /* [thread][path][op node][queue]: id, 0 = none yet */
     uint32_t kernel_names[SYNTH_KERNELS], work, object, native_frames;
     uint64_t random, made, calls;
+    uint64_t *steps;     /* when each begins, by the time of the job; messages.c */
+    uint32_t rank, comm, mpi_node[MPI_COUNT];
     struct sonde_live_header header;
 };
 
@@ -53,6 +62,18 @@ void synth_program_make(struct model *m);
 void synth_program_free(struct model *m);
 int synth_program_symbols(const struct model *m, const char *dir, uint32_t string, struct sonde_diag *diag);
 int synth_manifest_write(const char *path);
+
+/* model.c: when a process begins, by the time of the job. */
+uint64_t synth_start_ns(const struct synth_options *o, uint32_t number);
+
+/* messages.c: what is sent in all steps of the job. 0, or SONDE_ENOMEM. */
+int synth_messages_plan(struct model *m);
+/* Times of m->rank, by the clock of its host: when it is ready to send, and when the next step begins. */
+uint64_t synth_ready_ns(const struct model *m, uint32_t step);
+uint64_t synth_next_ns(const struct model *m, uint32_t step);
+void synth_messages_step(struct model *m, uint32_t step);
+uint32_t synth_host(const struct synth_options *o, uint32_t rank);
+uint64_t synth_wall_offset_ns(const struct synth_options *o, uint32_t rank);
 
 /* busy.c: unions of the operations of a device, made from intervals that come
  * nearly sorted: none that comes later begins before `settled_ns`. */

@@ -108,6 +108,20 @@ static void add_paths(struct model *m, uint32_t index, const uint32_t *api_frame
     }
 }
 
+/* What the first thread calls of MPI, in its last path. */
+static void add_messages(struct model *m)
+{
+    static const char *const names[MPI_COUNT] = {"MPI_Irecv", "MPI_Isend", "MPI_Waitall", "MPI_Allreduce"};
+    char comm[64];
+
+    for (uint32_t i = 0; i < MPI_COUNT; i++) {
+        const uint32_t frame = add_frame(m, SONDE_FRAME_API, SONDE_OP_NONE, 0, API_COUNT + i, synth_add_string(m->build, names[i]));
+        m->mpi_node[i] = add_node(m, 1, m->threads[0].paths[m->options->paths - 1].node, frame);
+    }
+    snprintf(comm, sizeof comm, "%u ranks, 5f0e11ab, 1", m->options->processes);
+    m->comm = synth_add_string(m->build, comm);
+}
+
 static void add_contexts(struct model *m)
 {
     uint32_t api_frames[API_COUNT], op_frames[OPS];
@@ -123,6 +137,8 @@ static void add_contexts(struct model *m)
     op_frames[SYNTH_KERNELS + 1] = add_frame(m, SONDE_FRAME_OP, SONDE_OP_WRITE, 0, 0, 0);
     for (uint32_t i = 0; i < m->options->threads; i++)
         add_paths(m, i, api_frames, op_frames);
+    if (m->options->messages)
+        add_messages(m);
 }
 
 static void add_lanes(struct model *m)

@@ -25,6 +25,10 @@ struct synth_options {
     uint32_t waits;      /* every so many operations of a thread one waits for that before it, in another queue */
     uint64_t compute_ns; /* what a thread computes between batches, on average */
     bool ranks;        /* each process is a rank of a job */
+    /* Of ranks, at least two (messages.c): every so many operations of each thread they send each other messages, on so many hosts with clocks of their
+     * own, and one rank is late for that by late_ns; compute_ns is as much as that takes then. */
+    uint32_t messages, hosts;
+    uint64_t late_ns;
     bool unsealed;     /* leave live.sonde, as a program that was killed does */
     bool profile;      /* no trace rows */
 };
@@ -40,12 +44,17 @@ struct synth_totals {
     uint64_t seen, calls, api_ns;
     uint64_t device_busy_ns, disk_bytes;
     uint64_t samples, switches, off_ns, waits;
+    uint64_t messages, message_bytes, late_sender_ns, all_to_all_ns; /* by the time of the job; the waits of all ranks */
     uint64_t start_ns, end_ns; /* first start and last end of an operation, of all processes */
 };
 
 /* Write a measurement at `path`, which must not exist. 0 or a negative code. */
 int synth_write(const char *path, const struct synth_options *options, struct synth_totals *totals,
                 struct sonde_diag *diag);
+
+/* Of jobs with messages: the rank that is late; what the clock of a rank's host shows at a time of the job. */
+uint32_t synth_slow_rank(const struct synth_options *options);
+uint64_t synth_clock_ns(const struct synth_options *options, uint32_t rank, uint64_t ns);
 
 /* Put zeros in place of the chunks of a process, from 0, that are of tables of which `which` says so, as if they were damaged (empty.c). How many. */
 uint32_t synth_empty(const char *path, uint32_t process, bool (*which)(uint32_t table));
