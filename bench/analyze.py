@@ -5,7 +5,8 @@
 
     scale     summary, profile and blame of made-up measurements (tests/synth) of growing size
     symbols   the functions of a program with 100 MB of debug information
-    ranks     the same of jobs: each rank has 100,000 operations, 1,000 ranks where that fits
+    ranks     the same of jobs: each rank has 100,000 operations, and sends messages; 1,000 ranks where that fits
+    open      opening the largest of these jobs and reading one rank of it, from the disk
     team      such jobs read by several processes (`mpirun sonde report`), each with one thread: the same job, and one that grows with them
     diff      `sonde diff` of two such measurements
     peers     the same questions to pandas and to Perfetto's trace processor, where they are installed
@@ -47,10 +48,12 @@ def say(text=""):
 
 class Cost:
     """What a command took."""
-    def __init__(self, command, env=None, cwd=None):
+    def __init__(self, command, env=None, cwd=None, given=b""):
         begin = time.monotonic()
-        child = subprocess.Popen(command, env=dict(os.environ, **(env or {})), cwd=cwd, stdout=subprocess.DEVNULL,
+        child = subprocess.Popen(command, env=dict(os.environ, **(env or {})), cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                  stderr=subprocess.PIPE)
+        child.stdin.write(given)
+        child.stdin.close()
         error = child.stderr.read()
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
@@ -60,6 +63,7 @@ class Cost:
         self.wall = time.monotonic() - begin
         self.cpu = usage.ru_utime + usage.ru_stime
         self.megabytes = usage.ru_maxrss / 1024
+        self.read = usage.ru_inblock * 512 / 1e6  # megabytes, from the disk
 
 
 def median(costs, what):
@@ -153,26 +157,64 @@ class Analyze:
 
     # ---- ranks ---------------------------------------------------------------------
 
-    def make_job(self, ranks):
-        path = f"{self.work}/job{ranks}.sonde"
+    def make_job(self, ranks, messages=False):
+        """With messages: 500 steps, each with a halo exchange and an all-reduce, which one rank comes to 2 ms late; 8 ranks on a host."""
+        path = f"{self.work}/job{ranks}{'m' * messages}.sonde"
+        if os.path.exists(path):
+            return path
+        more = ["--messages", "100", "--late", "2000000", "--hosts", str((ranks + 7) // 8)] if messages else ["--compute", "200000"]
         cost = Cost([f"{self.build}/tests/sonde-synth", "--ranks", "--processes", str(ranks), "--operations", str(RANK), "--lanes", "8", "--threads", "2",
-                     "--depth", "24", "--paths", "16", "--cpu", "199", "--compute", "200000", path])
+                     "--depth", "24", "--paths", "16", "--cpu", "199", *more, path])
         size = sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
         say(f"  made {ranks:>5,} ranks: {size / 1e6:.0f} MB, {cost.wall:.1f} s")
         return path
 
+    def jobs(self):
+        return [ranks for ranks in (10, 100, 1000) if ranks * RANK <= max(self.sizes)]
+
     def ranks(self):
-        say(f"Ranks of a job merged: {RANK:,} operations each, 8 queues, 2 threads with samples, the same contexts in all")
-        jobs = [ranks for ranks in (10, 100, 1000) if ranks * RANK <= max(self.sizes)]
-        views, variants = ["ranks", "profile", "summary"], {}
-        for ranks in jobs:
-            path = self.make_job(ranks)
+        say(f"Ranks of a job: {RANK:,} operations each, 8 queues, 2 threads with samples, the same contexts in all; 3,500 rows of MPI's calls each, 8 ranks on a host")
+        views, variants = ["profile", "ranks", "messages", "summary", "critical"], {}
+        for ranks in self.jobs():
+            path = self.make_job(ranks, messages=True)
             for view in views:
                 variants[ranks, view] = lambda path=path, view=view: Cost([self.sonde, "report", path, view])
         results = paired(variants, self.rounds)
         say(f"  {'ranks':>6}  {'view':10} {'CPU s':>8}  [least, most]   {'ms per rank':>11}  {'wall s':>7}  {'MB':>6}")
         for (ranks, view), costs in results.items():
             say(f"  {ranks:>6,}  {view:10} {spread([c.cpu for c in costs]):>24}  {median(costs, 'cpu') / ranks * 1e3:11.2f}  {median(costs, 'wall'):7.2f}  {max(c.megabytes for c in costs):6.0f}")
+
+    # ---- opening -----------------------------------------------------------------------------
+
+    def cold(self, path, command, given=b"", **more):
+        for folder, _, names in os.walk(path):
+            for name in names:
+                uncache(os.path.join(folder, name))
+        return Cost(command, given=given, **more)
+
+    def open(self):
+        ranks = max(self.jobs())
+        say(f"Opening {ranks:,} ranks, whose files are out of the page cache; one host, and several whose clocks the messages align")
+        env = {"PYTHONPATH": os.path.join(os.path.dirname(HERE), "python"), "SONDE_PREFIX": self.build}
+        python = {
+            "python alone": "import sonde",
+            "sonde.open": "import sonde; sonde.open({path!r})",
+            "and times of a rank's operations": "import sonde; sonde.open({path!r}).operations(['start_ns', 'end_ns'], process=7)",
+            "and their names": "import sonde; sonde.open({path!r}).operations(['name', 'start_ns', 'end_ns'], process=7)",
+        }
+        requests = ["run", "overview", "timeline?lanes=7:1,7:2,7:3,7:4"]
+        asked = b"".join(b"%d\n%s" % (len(request), request.encode()) for request in requests)
+        variants = {}
+        for messages in (False, True):
+            path = self.make_job(ranks, messages)
+            for name, code in python.items():
+                variants[messages, name] = lambda path=path, code=code: self.cold(path, [sys.executable, "-c", code.format(path=path)], env=env)
+            variants[messages, "the viewer, to a rank's time line"] = lambda path=path: self.cold(path, [f"{self.build}/tests/sonde-ask", path], given=asked)
+            variants[messages, "sonde report profile"] = lambda path=path: self.cold(path, [self.sonde, "report", path, "profile"])
+        results = paired(variants, self.rounds)
+        say(f"  {'hosts':7}  {'':34} {'wall s':>8}  [least, most]   {'CPU s':>6}  {'MB':>6}  {'MB read':>8}")
+        for (messages, name), costs in results.items():
+            say(f"  {'several' if messages else 'one':7}  {name:34} {spread([c.wall for c in costs]):>24}  {median(costs, 'cpu'):6.2f}  {max(c.megabytes for c in costs):6.0f}  {median(costs, 'read'):8.1f}")
 
     # ---- several processes ----------------------------------------------------------------
 
@@ -314,7 +356,7 @@ def default_sizes(build, full=False):
 
 
 def main():
-    sections = ["scale", "ranks", "team", "diff", "symbols", "peers"]
+    sections = ["scale", "ranks", "open", "team", "diff", "symbols", "peers"]
     parser = argparse.ArgumentParser(description="reading and computing, in figures")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"))

@@ -31,7 +31,7 @@ struct sonde__process { /* struct sonde_process.private_data */
     _Atomic unsigned char *trace_state; /* by trace: SONDE__TRACE_* */
     _Atomic uint64_t looked_at;         /* bytes of chunks of traces: after every so many */
     uint64_t resident_bytes;            /* the file's pages are let go */
-    _Atomic bool read_ahead;            /* of the file: its traces are read */
+    _Atomic bool read_ahead;            /* of the file, since its traces are read */
 };
 
 enum {

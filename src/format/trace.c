@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+enum { PAGE_BYTES = 4096 };
+
 /* ---- listing ------------------------------------------------------------ */
 
 static struct sonde_chunk_ref make_ref(const struct sonde__process *own, const struct sonde__piece *piece)
@@ -181,10 +183,16 @@ static bool check_trace(const struct sonde_chunk_ref *ref)
     return sonde__chunk_is(ref->data, ref->size, &told, &found);
 }
 
-/* Where rows of traces are wanted, more are; opening said that little is. */
-static void read_ahead(struct sonde__process *own)
+/* All of a chunk is wanted, and at first nothing of what lies around it: opening told the kernel not to read ahead. Who has read so much of a file
+ * reads more of it. */
+enum { READ_AHEAD_PART = 8 };
+
+static void read_ahead(struct sonde__process *own, const struct sonde_chunk_ref *ref)
 {
-    if (!atomic_load_explicit(&own->read_ahead, memory_order_relaxed) && !atomic_exchange(&own->read_ahead, true))
+    const size_t at = (size_t)((const uint8_t *)ref->data - own->data.bytes), before = at % PAGE_BYTES;
+    if (atomic_load(&own->looked_at) < own->data.size / READ_AHEAD_PART)
+        madvise((void *)(uintptr_t)(own->data.bytes + at - before), ref->size + before, MADV_WILLNEED);
+    else if (!atomic_exchange(&own->read_ahead, true))
         madvise((void *)(uintptr_t)own->data.bytes, own->data.size, MADV_NORMAL);
 }
 
@@ -206,8 +214,8 @@ static bool decode(struct sonde_chunk_reader *reader, const struct sonde_process
 
     if (atomic_load(&own->trace_state[index]) == SONDE__TRACE_DAMAGED)
         return false;
-    read_ahead(own);
     if (atomic_load(&own->trace_state[index]) == SONDE__TRACE_UNCHECKED) {
+        read_ahead(own, ref);
         if (!check_trace(ref)) {
             mark_damaged(p, index);
             return false;
