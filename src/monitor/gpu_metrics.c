@@ -18,9 +18,9 @@ static void add_device(struct sonde_text *out, const struct sonde_gpu *gpu)
 {
     char number[16];
     snprintf(number, sizeof number, "%u", gpu->number);
-    sonde__metrics_label(out, "{", "device", number);
-    sonde__metrics_label(out, ",", "device_name", gpu->name);
-    sonde__metrics_label(out, ",", "uuid", gpu->uuid);
+    sonde__openmetrics_label(out, "{", "device", number);
+    sonde__openmetrics_label(out, ",", "device_name", gpu->name);
+    sonde__openmetrics_label(out, ",", "uuid", gpu->uuid);
 }
 
 /* Doubles hold counts up to 2^53 exactly. */
@@ -52,7 +52,7 @@ static int add_family(const struct page *page, int first)
     while (behind < SONDE_GPU_METRICS && strcmp(sonde_gpu_metrics[behind].family, m->family) == 0)
         behind++;
     snprintf(name, sizeof name, "sonde_%s", m->family);
-    sonde__metrics_family(page->out, page->form, name, m->type == 'c' ? "counter" : "gauge", m->unit, m->help);
+    sonde__openmetrics_family(page->out, page->form, name, m->type == 'c' ? "counter" : "gauge", m->unit, m->help);
     for (size_t i = 0; i < page->gpus->count; i++)
         for (int k = first; k < behind; k++)
             add_sample(page, &page->gpus->gpus[i], &sonde_gpu_metrics[k], page->gpus->gpus[i].value[k]);
@@ -63,12 +63,12 @@ static void add_devices(const struct page *page)
 {
     const struct sonde_gpus *gpus = page->gpus;
     struct sonde_text *out = page->out;
-    sonde__metrics_family(out, page->form, "sonde_nvml_device_up", "gauge", NULL, "1: the device answers; 0: it is lost.");
+    sonde__openmetrics_family(out, page->form, "sonde_nvml_device_up", "gauge", NULL, "1: the device answers; 0: it is lost.");
     for (size_t i = 0; i < gpus->count; i++) {
         sonde_text_add(out, "sonde_nvml_device_up");
         add_device(out, &gpus->gpus[i]);
-        sonde__metrics_label(out, ",", "pci_bus_id", gpus->gpus[i].bus);
-        sonde__metrics_label(out, ",", "driver", gpus->driver);
+        sonde__openmetrics_label(out, ",", "pci_bus_id", gpus->gpus[i].bus);
+        sonde__openmetrics_label(out, ",", "driver", gpus->driver);
         add_number(out, gpus->gpus[i].up);
     }
 }
@@ -81,22 +81,22 @@ static void add_process(const struct page *page, const char *metric, const struc
     snprintf(number, sizeof number, "%u", p->pid);
     sonde_text_add(page->out, metric);
     add_device(page->out, gpu);
-    sonde__metrics_label(page->out, ",", "pid", number);
-    sonde__metrics_label(page->out, ",", "program", p->program);
-    sonde__metrics_label(page->out, ",", "kind", p->kind);
+    sonde__openmetrics_label(page->out, ",", "pid", number);
+    sonde__openmetrics_label(page->out, ",", "program", p->program);
+    sonde__openmetrics_label(page->out, ",", "kind", p->kind);
     add_number(page->out, value);
 }
 
 static void add_processes(const struct page *page)
 {
     const struct sonde_gpus *gpus = page->gpus;
-    sonde__metrics_family(page->out, page->form, "sonde_nvml_process_memory_bytes", "gauge", "bytes", "Memory of the device that a process holds.");
+    sonde__openmetrics_family(page->out, page->form, "sonde_nvml_process_memory_bytes", "gauge", "bytes", "Memory of the device that a process holds.");
     for (size_t i = 0; i < gpus->count; i++)
         for (size_t k = 0; k < gpus->gpus[i].process_count; k++)
             add_process(page, "sonde_nvml_process_memory_bytes", &gpus->gpus[i], &gpus->gpus[i].processes[k],
                         gpus->gpus[i].processes[k].memory_bytes);
-    sonde__metrics_family(page->out, page->form, "sonde_nvml_process_utilization_ratio", "gauge", "ratio",
-                          "Share of the driver's last sampling period in which kernels of a process ran.");
+    sonde__openmetrics_family(page->out, page->form, "sonde_nvml_process_utilization_ratio", "gauge", "ratio",
+                              "Share of the driver's last sampling period in which kernels of a process ran.");
     for (size_t i = 0; i < gpus->count; i++)
         for (size_t k = 0; k < gpus->gpus[i].process_count; k++)
             add_process(page, "sonde_nvml_process_utilization_ratio", &gpus->gpus[i], &gpus->gpus[i].processes[k], gpus->gpus[i].processes[k].use);
@@ -106,7 +106,7 @@ static void add_counters_of(const struct page *page, const char *family, bool ad
 {
     char name[96];
     snprintf(name, sizeof name, "sonde_%s", family);
-    sonde__metrics_family(page->out, page->form, name, "counter", NULL, help);
+    sonde__openmetrics_family(page->out, page->form, name, "counter", NULL, help);
     for (size_t i = 0; i < page->gpus->count; i++)
         for (size_t k = 0; k < page->gpus->gpus[i].counter_count; k++) {
             const struct sonde_gpu_counter *c = &page->gpus->gpus[i].counters[k];
@@ -114,8 +114,8 @@ static void add_counters_of(const struct page *page, const char *family, bool ad
                 continue;
             sonde_text_format(page->out, "%s_total", name);
             add_device(page->out, &page->gpus->gpus[i]);
-            sonde__metrics_label(page->out, ",", "metric", c->metric);
-            sonde__metrics_label(page->out, ",", "unit", c->unit);
+            sonde__openmetrics_label(page->out, ",", "metric", c->metric);
+            sonde__openmetrics_label(page->out, ",", "unit", c->unit);
             add_number(page->out, c->total);
         }
 }
@@ -123,7 +123,7 @@ static void add_counters_of(const struct page *page, const char *family, bool ad
 /* What the hardware counts, where that was asked for. */
 static void add_counters(const struct page *page)
 {
-    sonde__metrics_family(page->out, page->form, "sonde_pm_sampled_seconds", "counter", "seconds", "Time that the hardware's counters are about.");
+    sonde__openmetrics_family(page->out, page->form, "sonde_pm_sampled_seconds", "counter", "seconds", "Time that the hardware's counters are about.");
     for (size_t i = 0; i < page->gpus->count; i++)
         if (page->gpus->gpus[i].counter_count) {
             sonde_text_add(page->out, "sonde_pm_sampled_seconds_total");
@@ -136,7 +136,7 @@ static void add_counters(const struct page *page)
 
 static void add_own(const struct page *page, const char *name, const char *help, uint64_t value)
 {
-    sonde__metrics_family(page->out, page->form, name, "counter", NULL, help);
+    sonde__openmetrics_family(page->out, page->form, name, "counter", NULL, help);
     sonde_text_format(page->out, "%s_total %llu\n", name, (unsigned long long)value);
 }
 

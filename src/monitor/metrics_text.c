@@ -15,14 +15,14 @@ static void add_value(struct sonde_text *out, const char *value)
     sonde_text_fini(&clean);
 }
 
-void sonde__metrics_label(struct sonde_text *out, const char *separator, const char *name, const char *value)
+void sonde__openmetrics_label(struct sonde_text *out, const char *separator, const char *name, const char *value)
 {
     sonde_text_format(out, "%s%s=\"", separator, name);
     add_value(out, value);
     sonde_text_add(out, "\"");
 }
 
-void sonde__metrics_family(struct sonde_text *out, enum sonde_metrics_form form, const char *name, const char *type, const char *unit, const char *help)
+void sonde__openmetrics_family(struct sonde_text *out, enum sonde_metrics_form form, const char *name, const char *type, const char *unit, const char *help)
 {
     const bool classic = form == SONDE_METRICS_CLASSIC;
     const char *end = classic && *type == 'c' ? "_total" : "";

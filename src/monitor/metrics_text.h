@@ -5,8 +5,8 @@
 #include "openmetrics.h"
 
 /* The head of a family: `type` is "counter" or "gauge"; `unit`: NULL for none. */
-void sonde__metrics_family(struct sonde_text *out, enum sonde_metrics_form form, const char *name, const char *type, const char *unit, const char *help);
+void sonde__openmetrics_family(struct sonde_text *out, enum sonde_metrics_form form, const char *name, const char *type, const char *unit, const char *help);
 /* A label, after "{" or ","; `value` may be any bytes. */
-void sonde__metrics_label(struct sonde_text *out, const char *separator, const char *name, const char *value);
+void sonde__openmetrics_label(struct sonde_text *out, const char *separator, const char *name, const char *value);
 
 #endif

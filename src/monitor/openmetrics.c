@@ -20,23 +20,23 @@ static void add_program(struct sonde_text *out, const char *metric, const struct
 {
     char number[16];
     sonde_text_add(out, metric);
-    sonde__metrics_label(out, "{", "process", p->name);
+    sonde__openmetrics_label(out, "{", "process", p->name);
     snprintf(number, sizeof number, "%u", p->pid);
-    sonde__metrics_label(out, ",", "pid", number);
-    sonde__metrics_label(out, ",", "program", p->program);
+    sonde__openmetrics_label(out, ",", "pid", number);
+    sonde__openmetrics_label(out, ",", "program", p->program);
     if (p->rank < 0)
         return;
     snprintf(number, sizeof number, "%d", p->rank);
-    sonde__metrics_label(out, ",", "rank", number);
+    sonde__openmetrics_label(out, ",", "rank", number);
 }
 
 static void add_device(struct sonde_text *out, const struct sonde_watch_process *p, uint32_t device)
 {
     char number[16];
     snprintf(number, sizeof number, "%u", device);
-    sonde__metrics_label(out, ",", "device", number);
-    sonde__metrics_label(out, ",", "device_name", p->devices[device].name);
-    sonde__metrics_label(out, ",", "runtime", p->devices[device].runtime);
+    sonde__openmetrics_label(out, ",", "device", number);
+    sonde__openmetrics_label(out, ",", "device_name", p->devices[device].name);
+    sonde__openmetrics_label(out, ",", "runtime", p->devices[device].runtime);
 }
 
 static void add_count(struct sonde_text *out, uint64_t count)
@@ -70,7 +70,7 @@ static void add_rows(const struct page *page, const struct of_rows *family)
     struct sonde_text *out = page->out;
     char metric[64];
     snprintf(metric, sizeof metric, "%s_total", family->name);
-    sonde__metrics_family(page->out, page->form, family->name, "counter", family->unit, family->help);
+    sonde__openmetrics_family(page->out, page->form, family->name, "counter", family->unit, family->help);
     for (size_t i = 0; i < watch->process_count; i++)
         for (size_t k = 0; k < watch->processes[i].row_count; k++) {
             const struct sonde_watch_process *p = &watch->processes[i];
@@ -78,8 +78,8 @@ static void add_rows(const struct page *page, const struct of_rows *family)
             const uint64_t value = *(const uint64_t *)((const char *)&row->now + family->offset);
             add_program(out, metric, p);
             add_device(out, p, row->device);
-            sonde__metrics_label(out, ",", "kind", sonde_op_kind_name(row->kind));
-            sonde__metrics_label(out, ",", "kernel", row->name);
+            sonde__openmetrics_label(out, ",", "kind", sonde_op_kind_name(row->kind));
+            sonde__openmetrics_label(out, ",", "kernel", row->name);
             if (family->offset == offsetof(struct sonde_watch_figures, total_ns))
                 add_seconds(out, value);
             else
@@ -91,7 +91,7 @@ static void add_rows(const struct page *page, const struct of_rows *family)
 static void add_counted(const struct page *page)
 {
     const struct sonde_watch *watch = page->watch;
-    sonde__metrics_family(page->out, page->form, "sonde_pm_attributed", "counter", NULL, "What the hardware counted, divided among the operations that ended meanwhile, by their times.");
+    sonde__openmetrics_family(page->out, page->form, "sonde_pm_attributed", "counter", NULL, "What the hardware counted, divided among the operations that ended meanwhile, by their times.");
     for (size_t i = 0; i < watch->process_count; i++)
         for (size_t k = 0; k < watch->processes[i].row_count; k++)
             for (size_t c = 0; watch->processes[i].rows[k].counted && c < watch->counter_count; c++) {
@@ -100,10 +100,10 @@ static void add_counted(const struct page *page)
                     continue;
                 add_program(page->out, "sonde_pm_attributed_total", &watch->processes[i]);
                 add_device(page->out, &watch->processes[i], row->device);
-                sonde__metrics_label(page->out, ",", "kind", sonde_op_kind_name(row->kind));
-                sonde__metrics_label(page->out, ",", "kernel", row->name);
-                sonde__metrics_label(page->out, ",", "metric", watch->counters[c].metric);
-                sonde__metrics_label(page->out, ",", "unit", watch->counters[c].unit);
+                sonde__openmetrics_label(page->out, ",", "kind", sonde_op_kind_name(row->kind));
+                sonde__openmetrics_label(page->out, ",", "kernel", row->name);
+                sonde__openmetrics_label(page->out, ",", "metric", watch->counters[c].metric);
+                sonde__openmetrics_label(page->out, ",", "unit", watch->counters[c].unit);
                 sonde_text_format(page->out, "} %.17g\n", row->counted[c]);
             }
 }
@@ -128,7 +128,7 @@ static void add_devices(const struct page *page, const struct of_devices *family
     struct sonde_text *out = page->out;
     char metric[64];
     snprintf(metric, sizeof metric, "%s%s", family->name, *family->type == 'c' ? "_total" : "");
-    sonde__metrics_family(page->out, page->form, family->name, family->type, family->unit, family->help);
+    sonde__openmetrics_family(page->out, page->form, family->name, family->type, family->unit, family->help);
     for (size_t i = 0; i < watch->process_count; i++)
         for (size_t k = 0; k < watch->processes[i].device_count; k++) {
             const uint64_t value = *(const uint64_t *)((const char *)&watch->processes[i].devices[k] + family->offset);
@@ -159,7 +159,7 @@ static void add_programs(const struct page *page, const struct of_programs *fami
     struct sonde_text *out = page->out;
     char metric[64];
     snprintf(metric, sizeof metric, "%s_total", family->name);
-    sonde__metrics_family(page->out, page->form, family->name, "counter", family->unit, family->help);
+    sonde__openmetrics_family(page->out, page->form, family->name, "counter", family->unit, family->help);
     for (size_t i = 0; i < watch->process_count; i++) {
         const uint64_t value = *(const uint64_t *)((const char *)&watch->processes[i] + family->offset);
         add_program(out, metric, &watch->processes[i]);
@@ -174,12 +174,12 @@ static void add_lives(const struct page *page)
 {
     const struct sonde_watch *watch = page->watch;
     struct sonde_text *out = page->out;
-    sonde__metrics_family(page->out, page->form, "sonde_agent_running", "gauge", NULL, "1: the program runs; 0: it has ended, and these are its last figures.");
+    sonde__openmetrics_family(page->out, page->form, "sonde_agent_running", "gauge", NULL, "1: the program runs; 0: it has ended, and these are its last figures.");
     for (size_t i = 0; i < watch->process_count; i++) {
         add_program(out, "sonde_agent_running", &watch->processes[i]);
         add_count(out, watch->processes[i].state == SONDE_WATCH_RUNNING);
     }
-    sonde__metrics_family(page->out, page->form, "sonde_agent_start_time_seconds", "gauge", "seconds", "When it was first seen to use a device, since 1970.");
+    sonde__openmetrics_family(page->out, page->form, "sonde_agent_start_time_seconds", "gauge", "seconds", "When it was first seen to use a device, since 1970.");
     for (size_t i = 0; i < watch->process_count; i++) {
         add_program(out, "sonde_agent_start_time_seconds", &watch->processes[i]);
         sonde_text_format(out, "} %.3f\n", watch->processes[i].start_s);
@@ -188,20 +188,20 @@ static void add_lives(const struct page *page)
 
 static void add_stores(const struct page *page, const struct sonde_openmetrics_own *own, const char *name, const char *help, size_t offset)
 {
-    sonde__metrics_family(page->out, page->form, name, "counter", NULL, help);
+    sonde__openmetrics_family(page->out, page->form, name, "counter", NULL, help);
     for (size_t i = 0; i < SONDE_STORES && own->stores[i].store; i++) {
         sonde_text_format(page->out, "%s_total", name);
-        sonde__metrics_label(page->out, "{", "store", own->stores[i].store);
+        sonde__openmetrics_label(page->out, "{", "store", own->stores[i].store);
         add_count(page->out, *(const uint64_t *)((const char *)&own->stores[i] + offset));
     }
 }
 
 static void add_conditions(const struct page *page, const struct sonde_openmetrics_own *own)
 {
-    sonde__metrics_family(page->out, page->form, "sonde_monitor_asked_writes", "counter", NULL, "Recordings of --last that it asked for, by condition.");
+    sonde__openmetrics_family(page->out, page->form, "sonde_monitor_asked_writes", "counter", NULL, "Recordings of --last that it asked for, by condition.");
     for (size_t i = 0; i < own->condition_count; i++) {
         sonde_text_add(page->out, "sonde_monitor_asked_writes_total");
-        sonde__metrics_label(page->out, "{", "condition", own->conditions[i].condition);
+        sonde__openmetrics_label(page->out, "{", "condition", own->conditions[i].condition);
         add_count(page->out, own->conditions[i].asked);
     }
 }
@@ -210,13 +210,13 @@ static void add_own(const struct page *page, const struct sonde_openmetrics_own 
 {
     const struct sonde_watch *watch = page->watch;
     struct sonde_text *out = page->out;
-    sonde__metrics_family(page->out, page->form, "sonde_monitor_looks", "counter", NULL, "Looks at all programs.");
+    sonde__openmetrics_family(page->out, page->form, "sonde_monitor_looks", "counter", NULL, "Looks at all programs.");
     sonde_text_format(out, "sonde_monitor_looks_total %llu\n", (unsigned long long)watch->looks);
-    sonde__metrics_family(page->out, page->form, "sonde_monitor_unread_programs", "counter", NULL, "Programs that could not be read, at all looks together.");
+    sonde__openmetrics_family(page->out, page->form, "sonde_monitor_unread_programs", "counter", NULL, "Programs that could not be read, at all looks together.");
     sonde_text_format(out, "sonde_monitor_unread_programs_total %llu\n", (unsigned long long)watch->unread);
-    sonde__metrics_family(page->out, page->form, "sonde_monitor_look_seconds", "counter", "seconds", "Time that looks took.");
+    sonde__openmetrics_family(page->out, page->form, "sonde_monitor_look_seconds", "counter", "seconds", "Time that looks took.");
     sonde_text_format(out, "sonde_monitor_look_seconds_total %.6f\n", own->look_s);
-    sonde__metrics_family(page->out, page->form, "sonde_monitor_cpu_seconds", "counter", "seconds", "CPU time of the monitor.");
+    sonde__openmetrics_family(page->out, page->form, "sonde_monitor_cpu_seconds", "counter", "seconds", "CPU time of the monitor.");
     sonde_text_format(out, "sonde_monitor_cpu_seconds_total %.6f\n", own->cpu_s);
     add_stores(page, own, "sonde_monitor_stored_rows", "Rows that a store took.", offsetof(struct sonde_store_count, kept));
     add_stores(page, own, "sonde_monitor_lost_rows", "Rows that it could not take: a full disk, mostly.", offsetof(struct sonde_store_count, lost));
