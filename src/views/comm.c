@@ -594,6 +594,33 @@ static void link_row(struct sonde_view_table *t, const struct sonde_comm_link *l
     sonde_cell_share(t, (double)known, (double)counted);
 }
 
+enum { MISSED_LEAST = 1 << 20 }; /* bytes; a link's counters and what is attributed differ by less than a thousandth otherwise */
+
+/* Of the device whose links sent most that is in no number here. Of what others received it may not be known from whom. */
+static void say_unattributed(const struct sonde_comm *c, struct sonde_view_data *out)
+{
+    const struct sonde_comm_link *worst = NULL;
+    char carried[SONDE_NUMBER_MAX], missed[SONDE_NUMBER_MAX];
+    for (size_t i = 0; i < c->links.count; i++) {
+        const struct sonde_comm_link *l = &c->links.items[i];
+        const bool misses = l->device && l->sent > l->sent_known + MISSED_LEAST && (l->sent - l->sent_known) * 50 > l->sent;
+        if (misses && (!worst || l->sent - l->sent_known > worst->sent - worst->sent_known))
+            worst = l;
+    }
+    if (worst)
+        sonde_view_say(out, false, "Device %u sent %s over NVLink, and %s of it is in no other number here: another program's, or what Sonde does not see (docs/communication.md, \"What is not there yet\").",
+                       worst->device - 1, sonde_number_bytes(carried, (double)worst->sent), sonde_number_bytes(missed, (double)(worst->sent - worst->sent_known)));
+}
+
+static void show_links(const struct sonde_comm *c, struct sonde_view_table *links_table, struct sonde_view_data *out)
+{
+    if (!sonde_view_rows(links_table))
+        return;
+    sonde_view_show(out, links_table, true);
+    sonde_view_say(out, true, "NVLink's counters have everybody's bytes; what is attributed is this program's, from device to device.");
+    say_unattributed(c, out);
+}
+
 static void show_elements(const struct sonde_query *q, const struct sonde_comm *c, bool part, size_t count, struct sonde_view_table *t, struct sonde_view_data *out)
 {
     if (count)
@@ -652,6 +679,7 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         sonde_view_say(out, false, "no copy and no migration %s", part ? "began in this time" : "was recorded");
         if (c->coverage.count)
             sonde_view_show(out, looked_at, true);
+        show_links(c, link_table, out);
         say_kernels(c, &(struct sonde_comm_sum){.more.unknown = c->blind}, part, out);
         return 0;
     }
@@ -668,10 +696,8 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         sonde_view_show(out, missed, true);
     if (!by && asked_count)
         sonde_view_show(out, asked, true);
-    if (!by && sonde_view_rows(link_table)) {
-        sonde_view_show(out, link_table, true);
-        sonde_view_say(out, true, "NVLink's counters have everybody's bytes; what is attributed is this program's, from device to device.");
-    }
+    if (!by)
+        show_links(c, link_table, out);
     if (c->coverage.count)
         sonde_view_show(out, looked_at, true);
     say_all(c, part, out);

@@ -648,6 +648,23 @@ class Links(Case):
         text = self.ok("report", path, "comm").out
         self.assertRegex(text, r"\n0, sent +1.00 kB +500 B +50.0 %\n")
         self.assertIn("NVLink's counters have everybody's bytes", text)
+        self.assertNotIn("in no other number", text)
+
+    def test_what_is_in_no_other_number(self):
+        """A program that copies nothing from device to device, and one whose copies are all but 1 % of what was counted."""
+        for size, sent, said in ((0, 50 * 10**6, "Device 0 sent 50.0 MB over NVLink, and 50.0 MB of it is in no other number here"), (99 * 10**6, 10**8, None), (90 * 10**6, 10**8, "and 10.0 MB of it")):
+            path, p = self.path(f"{size}-{sent}.sonde"), live.Process("host-1-0", 1)
+            gpus, thread = [p.device(f"GPU {i}", pci=(i + 1) << 8) for i in range(2)], p.thread(1)
+            queue, code, at = p.queue(gpus[0]), p.node(0, p.frame(live.NATIVE, p.module("/opt/demo"), 16)), p.start_ns
+            if size:
+                p.enqueue(thread, queue, "cuMemcpyPeerAsync", code, "peer_copy", at, at + 9, at + 500, at + 590, size=size, work=p.work(source="device", target="device", devices=gpus))
+            else:
+                p.enqueue(thread, queue, "cuLaunchKernel", code, "kernel", at, at + 9, at + 500, at + 590, name="store_next")
+            live.write_manifest(path, ["demo"], nvlinks=[{"pci": "00000000:01:00.0", "name": "A", "sent_bytes": sent, "received_bytes": 0}])
+            p.write(path)
+            text = " ".join(self.ok("report", path, "comm").out.split())
+            self.assertIn(said or "NVLink's counters", text)
+            self.assertEqual("in no other number" in text, said is not None)
 
 
 cli.main()
