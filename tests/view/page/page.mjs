@@ -810,6 +810,13 @@ class Tour {
     await this.watch.settled();
     check("ranks: a wait opens the profile", new URL(this.page.url()).hash.startsWith("#/profile?"), this.page.url());
     this.nothingWrong("ranks, by numbers");
+    await this.show("ranks");
+    await main.getByRole("link", { name: "device time", exact: true }).click();
+    await this.watch.settled();
+    const { paths } = this.report("ranks", "--metric", "gpu"), advance = paths.find((row) => row.name === "advance");
+    const shown = (await this.text()).split("\n").find((line) => line.includes("advance")) ?? "";
+    check("ranks: a metric in each calling context", advance !== undefined && shown !== "", shown);
+    this.nothingWrong("ranks, by calling context");
     const from = 95e6, to = 100.5e6, within = this.report("messages", "--from", `${from}ns`, "--to", `${to}ns`);
     await this.show(`ranks?from=${from}&to=${to}`);
     const windowed = await main.locator("svg .ranks-arrow").evaluateAll((paths) => paths.map((path) => `${path.dataset.from} ${path.dataset.to}`));

@@ -98,7 +98,33 @@ function Ranks({ job, messages, texts }: All) {
           <Contexts rows={job.contexts} />
         </>
       )}
+      <h2>In each calling context</h2>
+      <InContexts />
     </>
+  );
+}
+
+/** Metrics of the profile that are shown over the ranks, and what they are. */
+const METRICS: [string, string][] = [
+  ["gpu", "device time"],
+  ["cpu", "CPU time"],
+  ["sync", "waiting for devices"],
+  ["peers", "waiting for other ranks"],
+  ["blame", "idle time of devices"],
+];
+
+/** Links to the table of it: of large jobs it takes a while, so that it is made for who asks. */
+function InContexts() {
+  const { commandLink } = usePlaces();
+  return (
+    <p>
+      {METRICS.map(([metric, title], at) => (
+        <>
+          {at > 0 && " · "}
+          <a key={metric} href={commandLink(`ranks --metric ${metric}`) ?? undefined}>{title}</a>
+        </>
+      ))}
+    </p>
   );
 }
 
