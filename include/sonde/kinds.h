@@ -259,7 +259,8 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(LAUNCH, "it was launched by a call that is not followed (cuLaunch, cuLaunchGrid, several devices at once)") \
     X(SPACE, "its code has accesses that may be to shared or local memory or to global memory") \
     X(SPIRV, "it takes llvm-spirv 14 or newer and its libLLVM (15 or newer), which are not installed") \
-    X(TRANSLATE, "llvm-spirv does not translate the SPIR-V of its program")
+    X(TRANSLATE, "llvm-spirv does not translate the SPIR-V of its program") \
+    X(SILENT, "the host may have written its memory meanwhile, which nobody sees (fine-grained, or clSharedMemAllocINTEL's)")
 
 /* clang-format off */
 enum sonde_value_missed {

@@ -12,10 +12,11 @@
 #include "guest/memory.h"
 #include "llvm_guess.h"
 #include "llvm_kernel.h"
+#include "llvm_remote.h"
 
 #define PARTS_LEAST 16u
 #define PARTS_MOST  256u
-#define MORE_MAX    (1 + 2 * SONDE_LLVM_SETS_MAX) /* parameters of ours */
+#define MORE_MAX    (2 + 2 * SONDE_LLVM_SETS_MAX) /* parameters of ours */
 
 struct llvm sonde__llvm;
 
@@ -50,15 +51,15 @@ static const struct {
 };
 #define LISTS (sizeof lists / sizeof *lists)
 
-/* How many parameters are ours, and what number `i` of them is: the area, then marks and their number by turns. */
+/* How many parameters are ours, and what number `i` of them is: the area, a table, then marks and their number by turns. */
 static uint32_t more_parameters(const struct sonde_llvm_kernel *out)
 {
-    return has_area(out) + 2 * out->sets;
+    return first_more(out) + 2 * out->sets;
 }
 
 static int kind_of_more(const struct sonde_llvm_kernel *out, uint32_t i)
 {
-    return i < has_area(out) || (i - has_area(out)) % 2 == 0 ? POINTER : NUMBER;
+    return i < first_more(out) || (i - first_more(out)) % 2 == 0 ? POINTER : NUMBER;
 }
 
 static unsigned kind_of(ref context, const char *name)
@@ -189,7 +190,7 @@ static void set_apart(struct kernel *k, ref function)
 {
     const ref apart = sonde__llvm.CreateEnumAttribute(k->context, sonde__llvm.GetEnumAttributeKindForName("noalias", 7), 0);
     for (uint32_t s = 0; s < k->out->sets; s++)
-        sonde__llvm.AddAttributeAtIndex(function, k->out->parameters + has_area(k->out) + 2 * s + 1, apart);
+        sonde__llvm.AddAttributeAtIndex(function, k->out->parameters + first_more(k->out) + 2 * s + 1, apart);
 }
 
 /* As many work-items at once as without what is put in: mathematical functions may round otherwise for another number of lanes. A runtime
@@ -291,6 +292,7 @@ static enum sonde_value_missed look(struct kernel *k)
     memcpy(k->out->accesses, k->access, k->accesses * sizeof *k->access);
     k->out->plan.blocks = k->blocks;
     k->out->plan.accesses = k->accesses;
+    k->out->plan.checked = k->out->plan.what & SONDE_PLAN_REMOTE ? k->accesses : 0;
     find_sets(k);
     const bool nothing_asked = k->accesses && !more_parameters(k->out); /* of where it writes, if that is not known */
     k->out->needs_none = !k->accesses || (nothing_asked && !k->out->writes_unknown);
@@ -441,9 +443,12 @@ static int add_functions(ref context, ref module, bool spir, uint32_t what)
         size_t count;
     } every[] = {
         {what & SONDE_PLAN_VALUES && !spir, TEXTS(llvm_alone_texts)},
+        {what & (SONDE_PLAN_VALUES | SONDE_PLAN_REMOTE) && spir, TEXTS(llvm_group_part_texts)},
         {what & SONDE_PLAN_VALUES && spir, TEXTS(llvm_together_texts)},
         {what & SONDE_PLAN_VALUES, TEXTS(llvm_guess_texts)},
         {what & SONDE_PLAN_SETS, TEXTS(llvm_mark_texts)},
+        {what & SONDE_PLAN_REMOTE && !spir, TEXTS(llvm_remote_texts)},
+        {what & SONDE_PLAN_REMOTE && spir, TEXTS(llvm_spir_remote_texts)},
         {what & SONDE_PLAN_BLOCKS && !spir, TEXTS(llvm_choice_texts)},
         {what & SONDE_PLAN_BLOCKS && spir, TEXTS(llvm_spir_choice_texts)},
     };

@@ -2,7 +2,8 @@
  * made (clang.h, spirv.h), by theirs.
  *
  * Each kernel of the module gets more parameters, behind its own. Where counts and values are wanted, the address of its area (plan.h: counts,
- * values, owners), with as many parts as there may be threads of the runtime that execute work-items, and one more that the others share.
+ * values, owners), with as many parts as there may be threads of the runtime that execute work-items, and one more that the others share. Where accesses to
+ * other memory are (SONDE_PLAN_REMOTE), the area, whose parts all share, and a table (struct sonde_plan_shared).
  * Then, for each of the parameters through which it writes (SONDE_PLAN_SETS), where there are marks, a byte for each `grain` bytes behind the
  * parameter, and how many: what lies elsewhere is not marked.
  * Functions that are part of the runtime's library lose their bodies: the runtime links them again.
@@ -77,7 +78,7 @@ struct sonde_llvm_module {
 
 /* Look LLVM up, once. `library`: of dlopen. False: it is not there, or too old. */
 bool sonde__llvm_open(void *library);
-/* `what`: SONDE_PLAN_SETS, or VALUES with what belongs to it (COUNTS, OWNERS), perhaps GUESSES, at some cost; or both.
+/* `what`: SONDE_PLAN_SETS, or VALUES with what belongs to it (COUNTS, OWNERS), perhaps GUESSES, at some cost; or both. Or REMOTE.
  * `every`: of which work-groups, without SETS (plan.h): SONDE_PLAN_BLOCKS comes with it. `lanes`: of SPIR; may be NULL. The bitcode is changed. 0; SONDE_ENOMEM; SONDE_EFORMAT: LLVM does not read it, or refuses what was made of it. */
 int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, uint32_t every, const struct sonde_llvm_lanes *lanes, struct sonde_llvm_module *out);
 

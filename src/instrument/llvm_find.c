@@ -196,13 +196,18 @@ static bool add(struct kernel *k, ref instruction, uint16_t parameter, ref value
     return true;
 }
 
-/* What was added last writes where these operands say, at multiples of `grain`. */
-static void add_write(struct kernel *k, unsigned address, unsigned offset, unsigned grain)
+/* What was added last is where these operands say. */
+static void add_address(struct kernel *k, unsigned address, unsigned offset)
+{
+    k->at[k->accesses - 1].address = address;
+    k->at[k->accesses - 1].offset = offset;
+}
+
+/* And it is written, at multiples of `grain`. */
+static void add_write(struct kernel *k, unsigned grain)
 {
     const uint32_t last = k->accesses - 1;
     k->access[last].writes = true;
-    k->at[last].address = address;
-    k->at[last].offset = offset;
     k->at[last].grain = grain && grain < k->access[last].element_bytes ? (uint8_t)grain : k->access[last].element_bytes;
 }
 
@@ -213,8 +218,10 @@ static bool add_atomic(struct kernel *k, ref instruction, uint16_t parameter, re
     const uint32_t before = k->accesses;
     if (bytes > 8 || !bytes || bits % 8 || (bytes & (bytes - 1)) || !add(k, instruction, parameter, NULL, false, a))
         return parameter == NOWHERE;
-    if (k->accesses > before)
-        add_write(k, 0, NO_OPERAND, bytes);
+    if (k->accesses > before) {
+        add_address(k, 0, NO_OPERAND);
+        add_write(k, bytes);
+    }
     return true;
 }
 
@@ -239,8 +246,9 @@ static bool add_plain(struct kernel *k, ref instruction, enum sonde_access what,
         return false;
     struct sonde_llvm_access *added = &k->access[k->accesses - 1];
     added->has_line = added->parameter && added->type != SONDE_ELEMENT_BITS;
+    add_address(k, what == SONDE_ACCESS_STORE, NO_OPERAND);
     if (what == SONDE_ACCESS_STORE)
-        add_write(k, 1, NO_OPERAND, sonde__llvm.GetAlignment(instruction));
+        add_write(k, sonde__llvm.GetAlignment(instruction));
     return true;
 }
 
@@ -255,8 +263,11 @@ static bool add_vector(struct kernel *k, ref call, struct name name, enum sonde_
         return false;
     k->at[k->accesses - 1].in_memory = in_memory;
     const unsigned count = sonde__llvm.GetNumArgOperands(call);
-    if (!load && count >= 2)
-        add_write(k, count - 1, count - 2, 0);
+    if (count < 2)
+        return false;
+    add_address(k, count - 1, count - 2);
+    if (!load)
+        add_write(k, 0);
     return in_memory || (sonde__llvm_bits(sonde__llvm.TypeOf(value)) % (8u * a.element_bytes) == 0 && sonde__llvm_bits(sonde__llvm.TypeOf(value)) >= 8u * a.element_bytes * a.elements);
 }
 

@@ -213,7 +213,7 @@ static const char *const llvm_alone_texts[] = { /* to be put one behind the othe
 };
 
 /* Where it may execute several at once (SPIR): parts are shared, nobody waits for another, and words are changed by atomics only. */
-static const char *const llvm_together_texts[] = {
+static const char *const llvm_group_part_texts[] = {
     "declare spir_func i64 @_Z12get_group_idj(i32)\n"
     "define PTR @sonde_part(PTR %area, i64 %bytes, i64 %owner.at, i64 %parts) alwaysinline {\n"
     "  %x = call spir_func i64 @_Z12get_group_idj(i32 0)\n"
@@ -230,7 +230,8 @@ static const char *const llvm_together_texts[] = {
     "  %part = getelementptr i8, PTR %area, i64 %from\n"
     "  ret PTR %part\n"
     "}\n",
-
+};
+static const char *const llvm_together_texts[] = {
     "define void @sonde_add(PTR %at, i64 %more) alwaysinline {\n"
     "  %old = atomicrmw add PTR %at, i64 %more monotonic\n"
     "  ret void\n"

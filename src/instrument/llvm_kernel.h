@@ -59,7 +59,7 @@ struct kernel {
         bool is_operand;        /* what is read or written is its first operand, else itself */
         bool after;             /* it is there after the instruction, */
         bool in_memory;         /* at the address that is the value */
-        unsigned address, offset; /* of a write: the operand that says where, and the one of how many of all its elements behind that, or NO_OPERAND */
+        unsigned address, offset; /* the operand that says where, and the one of how many of all its elements behind that, or NO_OPERAND */
         uint8_t grain;          /* what it writes lies at multiples of so many bytes */
         bool if_equal;          /* it writes only where its value is what it is compared with */
     } at[ACCESSES_MAX];
@@ -76,10 +76,10 @@ unsigned sonde__llvm_bits(ref type);
 /* Puts in what kernel->out->plan says, once the kernel has its parameters more. False: no memory. */
 bool sonde__llvm_put(struct kernel *k);
 
-/* Is there an area? It is the first of those parameters. */
-static inline bool has_area(const struct sonde_llvm_kernel *out)
+/* How many of those parameters come before marks: an area, and then a table. */
+static inline uint32_t first_more(const struct sonde_llvm_kernel *out)
 {
-    return out->plan.what & SONDE_PLAN_VALUES;
+    return out->plan.what & SONDE_PLAN_REMOTE ? 2 : (out->plan.what & SONDE_PLAN_VALUES ? 1 : 0);
 }
 
 #endif

@@ -19,6 +19,7 @@ struct maker {
     ref count[ACCESSES_MAX];   /* of blocks */
     ref kept[ACCESSES_MAX][VALUE_WORDS];
     ref area, part;            /* of the thread */
+    ref table, counters;       /* SONDE_PLAN_REMOTE; of the thread, too */
     struct guess {
         ref stands, value, slope, offset;       /* as the thread began */
         ref lined_wanted;                       /* a line stands, or is voted on */
@@ -102,6 +103,13 @@ static ref put_one(struct maker *m)
     return one;
 }
 
+/* One of those behind the kernel's own. */
+static ref parameter_of_ours(struct maker *m, uint32_t i)
+{
+    const ref parameter = sonde__llvm.GetParam(m->k->function, m->k->out->parameters + i);
+    return m->k->spir ? parameter : sonde__llvm.BuildPointerCast(m->b, parameter, sonde__llvm.PointerType(sonde__llvm.IntTypeInContext(m->k->context, 8), 0), "");
+}
+
 static void put_start(struct maker *m)
 {
     const struct kernel *k = m->k;
@@ -115,9 +123,7 @@ static void put_start(struct maker *m)
         for (uint32_t w = 0; k->access[i].has_values && w < VALUE_WORDS; w++)
             m->kept[i][w] = variable(m, start[w]);
     }
-    m->area = sonde__llvm.GetParam(k->function, k->out->parameters);
-    if (!k->spir)
-        m->area = sonde__llvm.BuildPointerCast(m->b, m->area, sonde__llvm.PointerType(sonde__llvm.IntTypeInContext(k->context, 8), 0), "");
+    m->area = parameter_of_ours(m, 0);
     for (uint32_t i = 0; i < k->accesses; i++)
         if (k->access[i].has_values && guesses(k))
             put_guess(m, i);
@@ -246,17 +252,23 @@ static void put_values(struct maker *m)
 
 /* ---- what it writes -------------------------------------------------------------------------------------------- */
 
-/* The access's first byte, behind what the parameter points to. */
-static ref put_place(struct maker *m, uint32_t access, uint16_t parameter)
+/* The address of the access's first byte, as a number. */
+static ref put_address(struct maker *m, uint32_t access)
 {
     const struct sonde_llvm_access *a = &m->k->access[access];
-    const ref from = sonde__llvm.BuildPtrToInt(m->b, sonde__llvm.GetParam(m->k->function, parameter - 1u), m->word, "");
     const ref at = m->k->at[access].instruction, address = sonde__llvm.GetOperand(at, m->k->at[access].address);
     const ref offset = m->k->at[access].offset == NO_OPERAND ? NULL : sonde__llvm.GetOperand(at, m->k->at[access].offset);
-    ref bytes = sonde__llvm.BuildSub(m->b, sonde__llvm.BuildPtrToInt(m->b, address, m->word, ""), from, "");
-    if (offset)
-        bytes = sonde__llvm.BuildAdd(m->b, bytes, sonde__llvm.BuildMul(m->b, sonde__llvm.BuildZExt(m->b, offset, m->word, ""), constant(m, (uint64_t)a->element_bytes * a->elements), ""), "");
-    return bytes;
+    const ref from = sonde__llvm.BuildPtrToInt(m->b, address, m->word, "");
+    if (!offset)
+        return from;
+    return sonde__llvm.BuildAdd(m->b, from, sonde__llvm.BuildMul(m->b, sonde__llvm.BuildZExt(m->b, offset, m->word, ""), constant(m, (uint64_t)a->element_bytes * a->elements), ""), "");
+}
+
+/* The same behind what the parameter points to. */
+static ref put_place(struct maker *m, uint32_t access, uint16_t parameter)
+{
+    const ref from = sonde__llvm.BuildPtrToInt(m->b, sonde__llvm.GetParam(m->k->function, parameter - 1u), m->word, "");
+    return sonde__llvm.BuildSub(m->b, put_address(m, access), from, "");
 }
 
 /* Was it done? `compare` is what it returned. */
@@ -276,7 +288,7 @@ static void put_mark(struct maker *m, uint32_t access, uint32_t set)
     const struct kernel *k = m->k;
     const struct sonde_llvm_access *a = &k->access[access];
     const ref at = k->at[access].instruction;
-    const uint32_t all = (uint32_t)a->element_bytes * a->elements / k->out->grain, parameter = k->out->parameters + has_area(k->out) + 2 * set;
+    const uint32_t all = (uint32_t)a->element_bytes * a->elements / k->out->grain, parameter = k->out->parameters + first_more(k->out) + 2 * set;
     const ref count = sonde__llvm.GetParam(k->function, parameter + 1);
     uint32_t marks = 8;
     sonde__llvm.PositionBuilderBefore(m->b, k->at[access].if_equal ? sonde__llvm.GetNextInstruction(at) : at);
@@ -299,6 +311,30 @@ static void put_marks(struct maker *m)
         for (uint32_t s = 0; s < out->sets && m->k->access[i].writes; s++)
             if (m->k->access[i].several || m->k->access[i].parameter == out->set[s])
                 put_mark(m, i, s);
+}
+
+/* ---- whose memory it is ---------------------------------------------------------------------------------------- */
+
+/* Before each access, so that a store finds who wrote there before it. */
+static void put_remote(struct maker *m, uint32_t access)
+{
+    const struct kernel *k = m->k;
+    const struct sonde_llvm_access *a = &k->access[access];
+    sonde__llvm.PositionBuilderBefore(m->b, k->at[access].instruction);
+    ref argument[] = {m->table, word_at(m, m->counters, access * SONDE_PLAN_REMOTE_SLOTS * sizeof(uint64_t)), put_address(m, access),
+                      constant(m, (uint64_t)a->element_bytes * a->elements), sonde__llvm.ConstInt(sonde__llvm.IntTypeInContext(k->context, 1), a->writes, 0)};
+    put_call(m, "sonde_remote", argument, sizeof argument / sizeof *argument);
+}
+
+static void put_remotes(struct maker *m)
+{
+    const struct kernel *k = m->k;
+    sonde__llvm.PositionBuilderBefore(m->b, sonde__llvm.GetFirstInstruction(sonde__llvm.GetFirstBasicBlock(k->function)));
+    m->table = parameter_of_ours(m, 1);
+    ref whose[] = {parameter_of_ours(m, 0), constant(m, sonde__plan_part(&k->out->plan)), constant(m, 0), constant(m, k->out->parts - 1)};
+    m->counters = put_call(m, "sonde_part", whose, 4);
+    for (uint32_t i = 0; i < k->accesses; i++)
+        put_remote(m, i);
 }
 
 /* ---- at its end -------------------------------------------------------------------------------------------------- */
@@ -480,13 +516,16 @@ bool sonde__llvm_put(struct kernel *k)
     m->k = k;
     m->word = sonde__llvm.IntTypeInContext(k->context, 64);
     m->b = sonde__llvm.CreateBuilderInContext(k->context);
-    if (has_area(k->out)) {
+    const bool values = k->out->plan.what & SONDE_PLAN_VALUES;
+    if (values) {
         put_start(m);
         put_counts(m);
         put_values(m);
     }
     put_marks(m);
-    if (has_area(k->out))
+    if (k->out->plan.what & SONDE_PLAN_REMOTE)
+        put_remotes(m);
+    if (values)
         put_end(m);
     if (k->plain)
         put_choice(m);

@@ -15,6 +15,7 @@
  *
  *   SONDE_PLAN_REMOTE: behind the counts, for each access that is looked at by its address, in their order, SONDE_PLAN_REMOTE_SLOTS words: how many
  *   threads accessed memory of each slot (struct sonde_plan_remote).
+ *   Of OpenCL's kernels all accesses are, and the table is struct sonde_plan_shared.
  *   SONDE_PLAN_CELLS: no more in a part. Each thread adds the bytes of its access to the cells of memory that it covers: words of another array, which the
  *   table of memory names (enum sonde_cell_accesses). Accesses through parameters look into the table for that, too.
  *
@@ -158,6 +159,22 @@ struct sonde_plan_remote {
         uint32_t cells;      /* SONDE_PLAN_CELLS: number of the first cell, a multiple of SONDE_PLAN_CELL_STEP, | binary logarithm of a cell's bytes; 0: none */
     } range[SONDE_PLAN_REMOTE_RANGES];
 };
+/* The same for OpenCL, where memory may have no place of its own: then it is kept for each four bytes of it which owner's kernels, or operations, wrote there
+ * last, a byte each, which kernels read and write. Owners are numbered, 0 being nobody. A range's `slot` says for each of them what is counted, if it is that
+ * one's: SONDE_PLAN_REMOTE_SLOTS: nothing. */
+#define SONDE_PLAN_SHARED_OWNERS 16u
+#define SONDE_PLAN_SHARED_RANGES 512u
+#define SONDE_PLAN_SHARED_SHIFT  2u
+struct sonde_plan_shared {
+    uint64_t begin, bytes; /* of all ranges */
+    uint64_t ranges, own;  /* how many; the owner that the kernel's device is */
+    struct sonde_plan_shared_range { /* in the order of their addresses */
+        uint64_t begin, bytes;
+        uint64_t writers; /* address of the first byte; 0: the memory has a place of its own, and slot[0] is its owner's */
+        uint8_t slot[SONDE_PLAN_SHARED_OWNERS];
+    } range[SONDE_PLAN_SHARED_RANGES];
+};
+
 /* A cell is a word of each enum sonde_cell_accesses, one behind the other: bytes. */
 #define SONDE_PLAN_CELL_STEP  64u
 #define SONDE_PLAN_CELL_LEAST 2u /* a cell's bytes are at the least 1 << this */

@@ -31,7 +31,7 @@ static const struct sonde_view_column pair_columns[] = {
     {"operations", "operations", SONDE_CELL_COUNT, 0, 0, "number of operations; of kernels, accesses of single threads"},
     {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved or accessed, each counted once"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 3, "bytes as % of those of all rows"},
-    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much"},
+    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much, or the host may have written shared memory unseen"},
     {"estimated_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "with what launches have that --comm-sample did not choose, by those that it did; null: launches were left out for other reasons, too"},
     {"low_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "least of that, with a confidence of 95 %; null: not known, of some kernel one launch was looked at"},
     {"high_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "most of that"},
@@ -57,7 +57,7 @@ static const struct sonde_view_column line_columns[] = {
     {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations; of kernels, accesses of single threads"},
     {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
-    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much"},
+    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much, or the host may have written shared memory unseen"},
     {"estimated_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "with what launches have that --comm-sample did not choose, by those that it did; null: launches were left out for other reasons, too"},
     {"low_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "least of that, with a confidence of 95 %; null: not known, of some kernel one launch was looked at"},
     {"high_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "most of that"},
@@ -80,7 +80,7 @@ static const struct sonde_view_column object_columns[] = {
     {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations; of kernels, accesses of single threads"},
     {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
-    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much"},
+    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much, or the host may have written shared memory unseen"},
     {"estimated_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "with what launches have that --comm-sample did not choose, by those that it did; null: launches were left out for other reasons, too"},
     {"low_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "least of that, with a confidence of 95 %; null: not known, of some kernel one launch was looked at"},
     {"high_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "most of that"},
@@ -126,10 +126,10 @@ static const struct sonde_view_columns faults = SONDE_VIEW_COLUMNS("faults", fau
 
 static const struct sonde_view_column coverage_columns[] = {
     {"kernel", "Looked at", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "kernel"},
-    {"engine", NULL, SONDE_CELL_TEXT, 0, 0, "how accesses were counted: ptx; sanitizer (machine code); none: they were not"},
+    {"engine", NULL, SONDE_CELL_TEXT, 0, 0, "how accesses were counted: ptx; spirv (OpenCL: LLVM bitcode, too); sanitizer (machine code); none: they were not"},
     {"launches", "launches", SONDE_CELL_COUNT, 0, 0, "number of launches"},
     {"looked_at", "looked at", SONDE_CELL_COUNT, 0, 0, "launches of which all accesses to other memory were counted, or which can have none"},
-    {"reason", "why not all", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "why the others were not"},
+    {"reason", "why not all", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "why the others were not, or why they are not exact"},
 };
 static const struct sonde_view_columns coverage = SONDE_VIEW_COLUMNS("coverage", coverage_columns);
 
@@ -213,7 +213,7 @@ static bool has_rate(const struct sonde_comm_sum *s)
 
 static bool is_exact(const struct sonde_comm *c, uint32_t kind)
 {
-    return kind == SONDE_COMM_COLLECTIVE ? !c->roughly : !c->partial || !sonde_comm_is_of_kernel(kind);
+    return kind == SONDE_COMM_COLLECTIVE ? !c->roughly : (!c->partial && !c->silent) || !sonde_comm_is_of_kernel(kind);
 }
 
 /* Of a way, whatever its kinds. */
@@ -368,6 +368,12 @@ static void collective_row(struct sonde_view_table *t, const struct sonde_query 
     sonde_cell_text(t, p->name);
 }
 
+static const char *const engine_names[] = {
+#define X(name, text) [SONDE_ENGINE_##name] = text,
+    SONDE_ENGINE_MAP(X)
+#undef X
+};
+
 /* With the commonest reason. */
 static void coverage_row(struct sonde_view_table *t, const struct sonde_comm_coverage *c)
 {
@@ -378,9 +384,13 @@ static void coverage_row(struct sonde_view_table *t, const struct sonde_comm_cov
         why = c->missed[k] > (why ? c->missed[why] : 0) ? k : why;
     }
     sonde_cell_text(t, c->name);
-    sonde_cell_text(t, c->engines >> SONDE_ENGINE_SANITIZER & 1 ? "sanitizer" : (c->engines >> SONDE_ENGINE_PTX & 1 ? "ptx" : "none"));
+    unsigned engine = SONDE_ENGINE_COUNT - 1;
+    while (engine && !(c->engines >> engine & 1))
+        engine--;
+    sonde_cell_text(t, engine_names[engine]);
     sonde_cell_int(t, true, launches);
     sonde_cell_int(t, true, c->looked_at);
+    why = !why && c->silent ? SONDE_VALUE_MISSED_SILENT : why;
     sonde_cell_text(t, why ? sonde_value_missed_text(why) : NULL);
 }
 
@@ -521,6 +531,8 @@ static void say_kernels(const struct sonde_comm *c, const struct sonde_comm_sum 
 {
     if (c->partial && !part)
         say_sample(kernels, out);
+    if (c->silent && !part)
+        sonde_view_say(out, false, "The host may have written some shared memory meanwhile (above), which nobody sees: whose that was is not certain.");
     if (c->unmoved)
         sonde_view_say(out, false, "What the driver moved of CUDA's managed memory is not known: record --comm tells it.");
     if (c->moved && part)

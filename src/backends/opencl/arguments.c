@@ -80,7 +80,7 @@ void sonde__cl_kernel_cloned(cl_kernel source, cl_kernel clone)
         use_set(&to->arguments, i, from->arguments.object[i]);
     for (uint32_t i = 0; i < from->indirect.count; i++)
         use_set(&to->indirect, i, from->indirect.object[i]);
-    sonde__cl_fine_cloned(from, clone);
+    sonde__cl_twin_cloned(from, clone);
 }
 
 /* ---- hooks; they are called too often to be recorded ------------------------------ */
@@ -94,7 +94,7 @@ cl_int CL_API_CALL sonde__clSetKernelArg(cl_kernel kernel, cl_uint index, size_t
         if (value && bytes == sizeof object)
             memcpy(&object, value, sizeof object);
         argument_set(kernel, index, object ? sonde__cl_mem_object(object) : 0);
-        sonde__cl_fine_argument(kernel, index, bytes, value, false);
+        sonde__cl_twin_argument(kernel, index, bytes, value, false);
     }
     return status;
 }
@@ -106,7 +106,7 @@ cl_int CL_API_CALL sonde__clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint ind
     if (status == CL_SUCCESS)
         sonde__cl_argument_pointer(kernel, index, value);
     if (status == CL_SUCCESS)
-        sonde__cl_fine_argument(kernel, index, sizeof value, value, true);
+        sonde__cl_twin_argument(kernel, index, sizeof value, value, true);
     return status;
 }
 

@@ -9,6 +9,7 @@
 
 #include "guest/memory.h"
 #include "instrument/llvm.h"
+#include "remote.h"
 
 enum { JOBS_MAX = 2048 }; /* comparisons under way */
 
@@ -261,6 +262,8 @@ void sonde__cl_values_collect(enum sonde_collect how)
 {
     if (sonde_values_wanted(SONDE_VALUES_FINE))
         sonde__cl_fine_read(how != SONDE_COLLECT_TURN);
+    if (sonde_values_wanted(SONDE_VALUES_REMOTE))
+        sonde__cl_remote_read(how != SONDE_COLLECT_TURN);
     if (!sonde_values_wanted(SONDE_VALUES_COARSE))
         return;
     sonde__cl_duplicates_collect();

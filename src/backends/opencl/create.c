@@ -318,7 +318,7 @@ CALL_AS(cl_int, clReleaseMemObject, (cl_mem mem), mem, mem_release(real, mem), N
 /* The host writes fine-grained memory without a word. */
 static void svm_made(const struct sonde_call *call, cl_context context, cl_svm_mem_flags flags, void *pointer, size_t bytes)
 {
-    sonde__cl_svm_made(call, SONDE_OBJECT_SVM, context, pointer, bytes);
+    sonde__cl_svm_made(call, SONDE_OBJECT_SVM, context, NULL, pointer, bytes, flags & CL_MEM_SVM_FINE_GRAIN_BUFFER);
     struct sonde_cl_mem *mem = flags & CL_MEM_SVM_FINE_GRAIN_BUFFER ? sonde__cl_svm(pointer) : NULL;
     if (mem)
         sonde__cl_values_host_writes(mem);
@@ -335,7 +335,7 @@ void CL_API_CALL sonde__clSVMFree(cl_context context, void *pointer)
     struct sonde_call call;
     const bool recorded = sonde_call_begin(&call, API_clSVMFree);
     sonde__cl_values_svm_freeing(NULL, NULL, 1, &pointer);
-    sonde__cl_svm_freed(pointer); /* before: the address may be handed out again at once */
+    sonde__cl_svm_freed(pointer, NULL, NULL); /* before: the address may be handed out again at once */
     sonde__cl_target(context)->clSVMFree(context, pointer);
     if (recorded) {
         sonde_call_leave(&call);

@@ -9,6 +9,7 @@
  * multiplied by the pixel size; every byte counts once per operation.
  */
 #include "hook.h"
+#include "remote.h"
 
 bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
                              cl_command_queue queue, cl_uint wait_count, const cl_event *wait_list,
@@ -26,6 +27,7 @@ bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
     enqueue->values = NULL;
     enqueue->writes = false;
     enqueue->missed = 0;
+    enqueue->operation = enqueue->group = 0;
     enqueue->code = NULL;
     enqueue->mapping = NULL;
     enqueue->svm_mapped = NULL;
@@ -95,6 +97,8 @@ void sonde__cl_enqueue_end(struct sonde_cl_enqueue *enqueue, cl_int status, bool
         sonde__cl_order_made(enqueue, queue, submit->kind, enqueue->event != &enqueue->own ? event : NULL);
     if (enqueue->svm_mapped)
         sonde__cl_values_mapped(enqueue, status == CL_SUCCESS ? enqueue->svm_mapped : NULL);
+    if (sonde_values_wanted(SONDE_VALUES_REMOTE))
+        sonde__cl_remote_after(enqueue, own != 0);
     if (enqueue->writes)
         sonde__cl_values_after(enqueue, own != 0, queue, submit);
     sonde__cl_order_end(enqueue, queue);
@@ -168,13 +172,13 @@ static uint64_t items_of(cl_uint dims, const size_t *global)
 ENQUEUE_WRITES(clEnqueueNDRangeKernel,
                (cl_command_queue command_queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
                 const size_t *global, const size_t *local, WAITS),
-               (command_queue, sonde__cl_fine_kernel(&enqueue, kernel), dims, offset, global, local, WAITED), false, WRITES(.kernel = kernel, .items = items_of(dims, global)),
+               (command_queue, sonde__cl_twin_kernel(&enqueue, kernel), dims, offset, global, local, WAITED), false, WRITES(.kernel = kernel, .items = items_of(dims, global)),
                launch(&enqueue.call, kernel, dims, global, local))
 
 static const size_t single = 1;
 
 ENQUEUE_WRITES(clEnqueueTask, (cl_command_queue command_queue, cl_kernel kernel, WAITS),
-               (command_queue, sonde__cl_fine_kernel(&enqueue, kernel), WAITED), false, WRITES(.kernel = kernel), launch(&enqueue.call, kernel, 1, &single, &single))
+               (command_queue, sonde__cl_twin_kernel(&enqueue, kernel), WAITED), false, WRITES(.kernel = kernel), launch(&enqueue.call, kernel, 1, &single, &single))
 
 ENQUEUE_WRITES(clEnqueueNativeKernel,
                (cl_command_queue command_queue, void(CL_CALLBACK *function)(void *), void *args,
@@ -433,11 +437,11 @@ ENQUEUE_WRITES(clEnqueueSVMUnmap, (cl_command_queue command_queue, void *pointer
                op(SONDE_OP_SVM_UNMAP, 0, sonde__cl_svm_object(pointer)))
 
 /* The objects end when the operation has run; we end them where it was asked for. */
-static struct sonde_submit svm_free(const struct sonde_call *call, cl_uint count, void **pointers)
+static struct sonde_submit svm_free(const struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_uint count, void **pointers)
 {
-    const uint32_t object = only_one(call, count, pointers, nth_pointer);
+    const uint32_t object = only_one(&enqueue->call, count, pointers, nth_pointer);
     for (cl_uint i = 0; i < count; i++)
-        sonde__cl_svm_freed(pointers[i]);
+        sonde__cl_svm_freed(pointers[i], queue, *enqueue->event);
     return op(SONDE_OP_SVM_FREE, 0, object);
 }
 
@@ -446,14 +450,15 @@ ENQUEUE_WRITES(clEnqueueSVMFree,
                 void(CL_CALLBACK *function)(cl_command_queue, cl_uint, void **, void *), void *data,
                 WAITS),
                (command_queue, count, pointers, function, data, WAITED), false,
-               WRITES(.changes = true, .freed = pointers, .freed_count = count), svm_free(&enqueue.call, count, pointers))
+               WRITES(.changes = true, .freed = pointers, .freed_count = count), svm_free(&enqueue, command_queue, count, pointers))
 
-ENQUEUE(clEnqueueSVMMigrateMem,
-        (cl_command_queue command_queue, cl_uint count, const void **pointers,
-         const size_t *sizes, cl_mem_migration_flags flags, WAITS),
-        (command_queue, count, pointers, sizes, flags, WAITED), false,
-        migration(SONDE_OP_SVM_MIGRATE, flags, sonde__cl_svm_bytes(count, pointers, sizes),
-                  only_one(&enqueue.call, count, pointers, nth_pointer)))
+ENQUEUE_WRITES(clEnqueueSVMMigrateMem,
+               (cl_command_queue command_queue, cl_uint count, const void **pointers,
+                const size_t *sizes, cl_mem_migration_flags flags, WAITS),
+               (command_queue, count, pointers, sizes, flags, WAITED), false,
+               WRITES(.taken = pointers, .taken_bytes = sizes, .taken_count = count, .by_host = flags & CL_MIGRATE_MEM_OBJECT_HOST),
+               migration(SONDE_OP_SVM_MIGRATE, flags, sonde__cl_svm_bytes(count, pointers, sizes),
+                         only_one(&enqueue.call, count, pointers, nth_pointer)))
 
 /* ---- order ---------------------------------------------------------------------------- */
 

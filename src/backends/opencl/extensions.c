@@ -118,47 +118,50 @@ static const struct extensions *context_extensions(cl_context context, size_t of
 
 /* ---- Intel's unified shared memory ----------------------------------------------- */
 
-#define USM_ENQUEUE(function, ...)                                                            \
-    ENQUEUE_WITH(queue_extensions(command_queue, offsetof(struct extensions, function)),      \
-                 function, __VA_ARGS__)
+/* `taken`: the memory that is the queue's device's from then on. */
+#define USM_ENQUEUE(function, parameters, arguments, blocking, taken, ...)                    \
+    ENQUEUE_WRITES_WITH(queue_extensions(command_queue, offsetof(struct extensions, function)), \
+                        function, parameters, arguments, blocking, WRITES(taken), __VA_ARGS__)
+#define TAKES(pointer) .taken = (const void *const[]){pointer}, .taken_bytes = &bytes, .taken_count = 1
+#define MOVES(pointer, host) TAKES(pointer), .by_host = (host)
 
 USM_ENQUEUE(clEnqueueMemcpyINTEL,
             (cl_command_queue command_queue, cl_bool blocking, void *target, const void *source,
              size_t bytes, WAITS),
-            (command_queue, blocking, target, source, bytes, WAITED), blocking,
+            (command_queue, blocking, target, source, bytes, WAITED), blocking, TAKES(target),
             between(&enqueue.call, SONDE_OP_SVM_COPY, bytes, sonde__cl_svm_object(source),
                     sonde__cl_svm_object(target)))
 
 USM_ENQUEUE(clEnqueueMemFillINTEL,
             (cl_command_queue command_queue, void *pointer, const void *pattern,
              size_t pattern_bytes, size_t bytes, WAITS),
-            (command_queue, pointer, pattern, pattern_bytes, bytes, WAITED), false,
+            (command_queue, pointer, pattern, pattern_bytes, bytes, WAITED), false, TAKES(pointer),
             op(SONDE_OP_SVM_FILL, bytes, sonde__cl_svm_object(pointer)))
 
 USM_ENQUEUE(clEnqueueMigrateMemINTEL,
             (cl_command_queue command_queue, const void *pointer, size_t bytes,
              cl_mem_migration_flags flags, WAITS),
-            (command_queue, pointer, bytes, flags, WAITED), false,
+            (command_queue, pointer, bytes, flags, WAITED), false, MOVES(pointer, flags &CL_MIGRATE_MEM_OBJECT_HOST),
             op(SONDE_OP_SVM_MIGRATE, bytes, sonde__cl_svm_object(pointer)))
 
 #define USM_CALL(type, function, parameters, expression, ...)                                 \
     CALL_WITH(context_extensions(context, offsetof(struct extensions, function)), type,       \
               function, parameters, expression, __VA_ARGS__)
-#define USM_ALLOC(function, kind, parameters, arguments)             \
+#define USM_ALLOC(function, kind, device, parameters, arguments)     \
     USM_CALL(void *, function, parameters, real->function arguments, \
-             if (result) sonde__cl_svm_made(made_by, kind, context, result, bytes))
+             if (result) sonde__cl_svm_made(made_by, kind, context, device, result, bytes, (kind) == SONDE_OBJECT_MANAGED))
 
-USM_ALLOC(clHostMemAllocINTEL, SONDE_OBJECT_PINNED,
+USM_ALLOC(clHostMemAllocINTEL, SONDE_OBJECT_PINNED, NULL,
           (cl_context context, const cl_mem_properties_intel *properties, size_t bytes,
            cl_uint alignment, cl_int *error),
           (context, properties, bytes, alignment, error))
 
-USM_ALLOC(clDeviceMemAllocINTEL, SONDE_OBJECT_DEVICE,
+USM_ALLOC(clDeviceMemAllocINTEL, SONDE_OBJECT_DEVICE, device,
           (cl_context context, cl_device_id device, const cl_mem_properties_intel *properties,
            size_t bytes, cl_uint alignment, cl_int *error),
           (context, device, properties, bytes, alignment, error))
 
-USM_ALLOC(clSharedMemAllocINTEL, SONDE_OBJECT_MANAGED,
+USM_ALLOC(clSharedMemAllocINTEL, SONDE_OBJECT_MANAGED, device,
           (cl_context context, cl_device_id device, const cl_mem_properties_intel *properties,
            size_t bytes, cl_uint alignment, cl_int *error),
           (context, device, properties, bytes, alignment, error))
@@ -166,7 +169,7 @@ USM_ALLOC(clSharedMemAllocINTEL, SONDE_OBJECT_MANAGED,
 /* Before the call: the address may be handed out again at once. */
 #define USM_FREE(function)                                              \
     USM_CALL(cl_int, function, (cl_context context, void *pointer),     \
-             (sonde__cl_svm_freed(pointer), real->function(context, pointer)), NOTHING)
+             (sonde__cl_svm_freed(pointer, NULL, NULL), real->function(context, pointer)), NOTHING)
 
 USM_FREE(clMemFreeINTEL)
 USM_FREE(clMemBlockingFreeINTEL)
@@ -181,6 +184,8 @@ cl_int CL_API_CALL sonde__clSetKernelArgMemPointerINTEL(cl_kernel kernel, cl_uin
     const cl_int status = real->clSetKernelArgMemPointerINTEL(kernel, index, value);
     if (status == CL_SUCCESS)
         sonde__cl_argument_pointer(kernel, index, value);
+    if (status == CL_SUCCESS && sonde_values_wanted(SONDE_VALUES_REMOTE))
+        sonde__cl_twin_argument(kernel, index, sizeof value, value, true);
     return status;
 }
 

@@ -29,11 +29,11 @@
         if (!sonde__cl_enqueue_begin(&enqueue, API_##function, command_queue, WAITED))     \
             return sonde__cl_unrecorded(real->function arguments, event);                  \
         event = enqueue.event;                                                             \
-        if (sonde_values_wanted(SONDE_VALUES_COARSE | SONDE_VALUES_FINE))                  \
+        if (sonde__cl_twins_wanted())                                                      \
             sonde__cl_values_before(&enqueue, command_queue, written);                     \
         sonde__cl_order_waits(&enqueue, &wait_count, &wait_list);                          \
         cl_int status = real->function arguments;                                          \
-        if (sonde__cl_fine_refused(&enqueue, status))                                      \
+        if (sonde__cl_twin_refused(&enqueue, status))                                      \
             status = real->function arguments;                                             \
         sonde_call_leave(&enqueue.call);                                                   \
         struct sonde_submit submit = { 0 };                                                \

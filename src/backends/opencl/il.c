@@ -46,7 +46,7 @@ static struct program *program_made(cl_program handle)
 
 void sonde__cl_il_made(cl_program handle)
 {
-    if (!sonde_values_wanted(SONDE_VALUES_COARSE | SONDE_VALUES_FINE))
+    if (!sonde__cl_twins_wanted())
         return;
     sonde__lock(&lock);
     struct program *p = program_made(handle);
@@ -87,7 +87,7 @@ static struct constant *constant_of(struct program *p, uint32_t number)
 cl_int CL_API_CALL sonde__clSetProgramSpecializationConstant(cl_program handle, cl_uint number, size_t bytes, const void *value)
 {
     const cl_int status = sonde__cl_target(handle)->clSetProgramSpecializationConstant(handle, number, bytes, value);
-    if (status != CL_SUCCESS || !sonde_values_wanted(SONDE_VALUES_COARSE | SONDE_VALUES_FINE))
+    if (status != CL_SUCCESS || !sonde__cl_twins_wanted())
         return status;
     sonde__lock(&lock);
     struct constant *c = bytes <= sizeof c->set.bits ? constant_of(program_of(handle), number) : NULL;

@@ -14,6 +14,7 @@
 #include "guest/lock.h"
 #include "guest/memory.h"
 #include "guest/records.h"
+#include "shared.h"
 
 struct sonde_cl_work {
     const struct sonde_cl_work *next; /* same hash */
@@ -129,6 +130,14 @@ struct sonde_cl_device *sonde__cl_devices(void)
     return atomic_load_explicit(&device_list, memory_order_acquire);
 }
 
+uint32_t sonde__cl_device_id(cl_device_id handle)
+{
+    sonde__lock(&slow_lock);
+    const struct sonde_cl_device *device = device_get(handle);
+    sonde__unlock(&slow_lock);
+    return device ? device->id : 0;
+}
+
 /* ---- queues --------------------------------------------------------------- */
 
 struct sonde_cl_queue *sonde__cl_queue(cl_command_queue handle)
@@ -209,6 +218,7 @@ void sonde__cl_context_made(cl_context handle)
     struct context *context = sonde__records_find(&contexts, (uintptr_t)handle);
     if (context)
         atomic_store_explicit(&context->number, 0, memory_order_relaxed);
+    sonde__cl_shared_context(handle);
 }
 
 static void lane_remember(uint32_t lane, struct sonde_cl_device *device)
@@ -311,12 +321,12 @@ struct sonde_cl_kernel *sonde__cl_kernel(cl_kernel handle)
 
 void sonde__cl_kernel_made(cl_kernel handle)
 {
-    sonde__cl_fine_keep(handle);
+    sonde__cl_twin_keep(handle);
     struct sonde_cl_kernel *kernel = sonde__records_find(&kernels, (uintptr_t)handle);
     if (!kernel)
         return;
     kernel->arguments.count = kernel->indirect.count = kernel->parameters_known = 0;
-    sonde__cl_fine_made(kernel);
+    sonde__cl_twin_made(kernel);
     atomic_store_explicit(&kernel->named, false, memory_order_release);
 }
 
@@ -422,10 +432,7 @@ static uint32_t only_device(const cl_icd_dispatch *real, cl_context context)
         count != 1 ||
         real->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof handle, &handle, NULL) != CL_SUCCESS)
         return 0;
-    sonde__lock(&slow_lock);
-    struct sonde_cl_device *device = device_get(handle);
-    sonde__unlock(&slow_lock);
-    return device ? device->id : 0;
+    return sonde__cl_device_id(handle);
 }
 
 /* The object whose memory this one shares: what it is a part or an image of, or
@@ -440,6 +447,13 @@ static uint32_t parent_of(const cl_icd_dispatch *real, cl_mem handle)
     if (real->clGetMemObjectInfo(handle, CL_MEM_HOST_PTR, sizeof host, &host, NULL) == CL_SUCCESS && host)
         return sonde__cl_svm_object(host);
     return 0;
+}
+
+/* The shared virtual memory itself, where somebody asks for it. */
+static const void *memory_over(const cl_icd_dispatch *real, cl_mem handle)
+{
+    void *host = NULL;
+    return sonde_values_wanted(SONDE_VALUES_REMOTE) && real->clGetMemObjectInfo(handle, CL_MEM_HOST_PTR, sizeof host, &host, NULL) == CL_SUCCESS ? host : NULL;
 }
 
 /* From the runtime, in whichever thread let the object die. */
@@ -463,6 +477,7 @@ void sonde__cl_mem_made(const struct sonde_call *call, cl_mem handle, enum sonde
     atomic_store_explicit(&mem->mapped, false, memory_order_relaxed);
     sonde__cl_values_made(handle, mem, bytes);
     atomic_store_explicit(&mem->bytes, bytes, memory_order_relaxed);
+    atomic_store_explicit(&mem->over, memory_over(real, handle), memory_order_relaxed);
     if (!call)
         return;
     cl_context context = NULL;
@@ -551,9 +566,10 @@ size_t sonde__cl_pixel_bytes(cl_mem image)
 
 /* ---- shared virtual memory ------------------------------------------------------ */
 
-void sonde__cl_svm_made(const struct sonde_call *call, enum sonde_object_kind kind, cl_context context,
-                        const void *pointer, size_t bytes)
+void sonde__cl_svm_made(const struct sonde_call *call, enum sonde_object_kind kind, cl_context context, cl_device_id device,
+                        const void *pointer, size_t bytes, bool silent)
 {
+    sonde__cl_shared_made(context, device, kind, pointer, bytes, silent);
     struct sonde_cl_mem *mem = sonde__records_make(&svms, (uintptr_t)pointer, sizeof *mem, NULL);
     if (!mem)
         return;
@@ -567,12 +583,13 @@ void sonde__cl_svm_made(const struct sonde_call *call, enum sonde_object_kind ki
         return;
     const uint32_t object = sonde_object_add(call, kind, bytes, (uintptr_t)pointer);
     if (kind != SONDE_OBJECT_PINNED)
-        sonde_object_place(object, only_device(sonde__cl_target(context), context), 0);
+        sonde_object_place(object, device ? sonde__cl_device_id(device) : only_device(sonde__cl_target(context), context), 0);
     atomic_store_explicit(&mem->object, object, memory_order_relaxed);
 }
 
-void sonde__cl_svm_freed(const void *pointer)
+void sonde__cl_svm_freed(const void *pointer, cl_command_queue queue, cl_event event)
 {
+    sonde__cl_shared_freed(pointer, queue, event);
     struct sonde_cl_mem *mem = sonde__records_find(&svms, (uintptr_t)pointer);
     if (mem)
         object_drop(mem);

@@ -4,7 +4,8 @@
  * enqueue.c, create.c, queries.c, arguments.c, extensions.c and il.c are the hooks;
  * objects.c remembers what the runtime's handles stand for; events.c knows which operation an event is of;
  * clock.c brings device times to the host's axis; values.c, compare.c, maps.c, image.c and order.c compare what operations write with what was there;
- * jobs.c has what is under way of that; fine.c runs instrumented copies of kernels, whose code code.c knows; duplicates.c finds objects that hold the same.
+ * jobs.c has what is under way of that; twins.c has instrumented copies of kernels, which fine.c and remote.c run and whose code code.c knows; shared.c
+ * knows whose shared memory is; duplicates.c finds objects that hold the same.
  *
  * What a program could notice, and how each is hidden: docs/transparency-opencl.md.
  */
@@ -109,7 +110,7 @@ struct sonde_cl_kernel {
     struct sonde_cl_uses indirect;            /* by clSetKernelExecInfo */
     struct sonde_cl_parameter *parameters;    /* values.c: */
     uint32_t parameters_known;                /* so many */
-    struct sonde_cl_argument *argument;       /* fine.c: as they were set, */
+    struct sonde_cl_argument *argument;       /* twins.c: as they were set, */
     struct sonde_cl_twin *twin;               /* and the copies that are launched */
 };
 
@@ -126,6 +127,7 @@ struct sonde_cl_mem {
     _Atomic bool watched;         /* our destructor callback tells when it dies */
     _Atomic bool mapped;          /* for writing, at some time */
     uint64_t defined_from, defined_to; /* values.c: the bytes that were written so far, or the most of them at one stretch */
+    const void *_Atomic over;     /* the shared virtual memory that it was laid over; NULL: none */
     const struct sonde_cl_queue *_Atomic writer; /* values.c: the queue that wrote it first */
     _Atomic uint32_t version;     /* values.c: how often something may have written it */
 };
@@ -181,14 +183,17 @@ void sonde__cl_context_made(cl_context handle);
 void sonde__cl_mem_made(const struct sonde_call *call, cl_mem handle,
                         enum sonde_object_kind kind);
 void sonde__cl_buffer_made(cl_command_buffer_khr handle, cl_command_queue queue);
-void sonde__cl_svm_made(const struct sonde_call *call, enum sonde_object_kind kind, cl_context context,
-                        const void *pointer, size_t bytes);
+/* `device`: whose memory it is; NULL: nobody said. `silent`: the host may write it without a word. */
+void sonde__cl_svm_made(const struct sonde_call *call, enum sonde_object_kind kind, cl_context context, cl_device_id device,
+                        const void *pointer, size_t bytes, bool silent);
 /* The program gives a reference back, or frees. */
 void sonde__cl_mem_released(cl_mem handle);
-void sonde__cl_svm_freed(const void *pointer);
+void sonde__cl_svm_freed(const void *pointer, cl_command_queue queue, cl_event event); /* by an operation; NULL: now */
 
 /* In a forked child: forget everything, without the runtime. */
 void sonde__cl_objects_forget(void);
+/* The number of a device. Inside a recorded call. */
+uint32_t sonde__cl_device_id(cl_device_id device);
 /* All devices seen so far, newest first. */
 struct sonde_cl_device *sonde__cl_devices(void);
 /* Device of a lane, for poll(); NULL when unknown. */
@@ -245,6 +250,10 @@ struct sonde_cl_written {
     const void *svm_mapped; /* for writing: `bytes` from here on */
     cl_kernel kernel;
     uint64_t items; /* of its launch */
+    const void *const *taken; /* shared memory that is the device's, or the host's, from then on; bytes 0, or no list of them: all from there on */
+    const size_t *taken_bytes;
+    cl_uint taken_count;
+    bool by_host;
     const cl_mem *objects; /* of a native kernel, which may write all of them */
     cl_uint object_count;
     bool is_native;
@@ -275,6 +284,7 @@ struct sonde_cl_enqueue {
     uint64_t missed;                /* why not all of them are: bits of enum sonde_value_missed */
     struct sonde_cl_twin *twin;     /* to be launched in the kernel's place, locked until then; NULL: there is none */
     const struct sonde_llvm_kernel *code; /* what its kernel does; NULL: not known */
+    uint32_t operation, group;      /* remote.c: of a launch, 0: it is none; of sonde_remote_group */
 };
 
 /* False: call the runtime as the program did, and nothing else. */
@@ -306,6 +316,8 @@ void sonde__cl_values_svm_writes(uint32_t object); /* of shared virtual memory *
 /* Shared virtual memory is about to be freed, now or (`enqueue`) by an operation: comparisons of it come first. */
 void sonde__cl_values_svm_freeing(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_uint count, void *const *pointers);
 void sonde__cl_values_collect(enum sonde_collect how);
+/* What the kernel's code says of its parameters, as many as are set: what it does not say stays 0. NULL: no memory. */
+const struct sonde_cl_parameter *sonde__cl_parameters(const cl_icd_dispatch *real, cl_kernel handle, struct sonde_cl_kernel *kernel);
 void sonde__cl_values_check(cl_command_queue queue);    /* a call that came by */
 void sonde__cl_values_released(cl_command_queue queue); /* about to be: a reference of the program's */
 void sonde__cl_values_forget(void);                     /* in a forked child */
@@ -337,24 +349,32 @@ void sonde__cl_order_end(struct sonde_cl_enqueue *enqueue, cl_command_queue queu
 void sonde__cl_order_fresh(const void *handle); /* of an event or a queue, made now: nothing is known of it */
 cl_uint sonde__cl_order_holds(cl_event event);  /* so many references */
 
+/* ---- instrumented copies of kernels (twins.c) ------------------------------- */
+
+static inline bool sonde__cl_twins_wanted(void)
+{
+    return sonde_values_wanted(SONDE_VALUES_COARSE | SONDE_VALUES_FINE | SONDE_VALUES_REMOTE);
+}
+/* An argument was set; `svm`: to a pointer. A kernel was made, or made of another. */
+void sonde__cl_twin_argument(cl_kernel kernel, cl_uint index, size_t bytes, const void *value, bool svm);
+void sonde__cl_twin_made(struct sonde_cl_kernel *kernel);
+void sonde__cl_twin_keep(cl_kernel kernel); /* its program, if its source will be needed */
+void sonde__cl_twin_cloned(const struct sonde_cl_kernel *from, cl_kernel clone);
+/* The pointer to shared virtual memory that an argument is; NULL: none. */
+const void *sonde__cl_twin_pointer(const struct sonde_cl_kernel *kernel, uint32_t argument);
+cl_kernel sonde__cl_twin_kernel(const struct sonde_cl_enqueue *enqueue, cl_kernel own); /* which is launched */
+bool sonde__cl_twin_refused(struct sonde_cl_enqueue *enqueue, cl_int status); /* the copy was: the kernel itself is to be launched */
+void sonde__cl_twin_launched(struct sonde_cl_enqueue *enqueue);
+void sonde__cl_twins_forget(void); /* in a forked child */
+
 /* ---- what kernels access (fine.c) ------------------------------------------ */
 
-/* An argument was set; `svm`: to a pointer. A kernel was made, or made of another. */
-void sonde__cl_fine_argument(cl_kernel kernel, cl_uint index, size_t bytes, const void *value, bool svm);
-void sonde__cl_fine_made(struct sonde_cl_kernel *kernel);
-void sonde__cl_fine_keep(cl_kernel kernel); /* its program, if its source will be needed */
-void sonde__cl_fine_cloned(const struct sonde_cl_kernel *from, cl_kernel clone);
 /* Around a launch: its copy is launched in the kernel's place, or why not is in enqueue->missed. */
 void sonde__cl_fine_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel kernel);
-/* The pointer to shared virtual memory that an argument is; NULL: none. */
-const void *sonde__cl_fine_pointer(const struct sonde_cl_kernel *kernel, uint32_t argument);
 /* What the copy writes is marked, so many bytes at once; 0: it is not. Until the launch, `count` of `marks` behind an argument, which have
  * room for SONDE_LLVM_MARKS_MORE. */
 uint32_t sonde__cl_fine_grain(const struct sonde_cl_enqueue *enqueue);
 bool sonde__cl_fine_marks(const struct sonde_cl_enqueue *enqueue, const struct sonde_cl_kernel *kernel, cl_mem of, cl_mem marks, uint64_t count);
-cl_kernel sonde__cl_fine_kernel(const struct sonde_cl_enqueue *enqueue, cl_kernel own); /* which is launched */
-bool sonde__cl_fine_refused(struct sonde_cl_enqueue *enqueue, cl_int status); /* the copy was: the kernel itself is to be launched */
-void sonde__cl_fine_after(struct sonde_cl_enqueue *enqueue);
 void sonde__cl_fine_read(bool last);
 void sonde__cl_fine_forget(void); /* in a forked child */
 

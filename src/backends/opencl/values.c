@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "guest/memory.h"
+#include "remote.h"
 
 enum { PARAMETERS_MAX = 256 };
 
@@ -235,8 +236,7 @@ static struct sonde_cl_parameter parameter_of(const cl_icd_dispatch *real, cl_ke
     };
 }
 
-/* What the kernel's code says of its parameters, as many as are set: what it does not say stays 0. NULL: no memory. */
-static const struct sonde_cl_parameter *parameters_of(const cl_icd_dispatch *real, cl_kernel handle, struct sonde_cl_kernel *kernel)
+const struct sonde_cl_parameter *sonde__cl_parameters(const cl_icd_dispatch *real, cl_kernel handle, struct sonde_cl_kernel *kernel)
 {
     static struct sonde_lock lock;
     const uint32_t count = kernel->arguments.count;
@@ -269,9 +269,9 @@ static bool is_target(const struct sonde_cl_values *v, cl_mem mem)
 /* Whether the kernel may write through another argument to another place of the object. */
 static bool is_reached_twice(const struct sonde_cl_enqueue *enqueue, const struct sonde_cl_kernel *kernel, uint32_t argument)
 {
-    const void *pointer = sonde__cl_fine_pointer(kernel, argument);
+    const void *pointer = sonde__cl_twin_pointer(kernel, argument);
     for (uint32_t i = 0; i < kernel->arguments.count; i++)
-        if (kernel->arguments.object[i] == kernel->arguments.object[argument] && sonde__cl_fine_pointer(kernel, i) != pointer && sonde__cl_code_writes(enqueue, i))
+        if (kernel->arguments.object[i] == kernel->arguments.object[argument] && sonde__cl_twin_pointer(kernel, i) != pointer && sonde__cl_code_writes(enqueue, i))
             return true;
     return false;
 }
@@ -282,7 +282,7 @@ static void add_svm_argument(struct sonde_cl_enqueue *enqueue, struct sonde_cl_v
 {
     const uint32_t object = kernel->arguments.object[argument];
     const cl_mem base = (cl_mem)(uintptr_t)known->address;
-    const uint64_t place = (uintptr_t)sonde__cl_fine_pointer(kernel, argument) - known->address;
+    const uint64_t place = (uintptr_t)sonde__cl_twin_pointer(kernel, argument) - known->address;
     if (known->kind == SONDE_OBJECT_SVM && is_target(v, base))
         return;
     if (known->kind == SONDE_OBJECT_SVM && sonde__cl_svm(base) && place < known->bytes && known->address % 8 == 0) {
@@ -443,7 +443,7 @@ static void add_arguments(const cl_icd_dispatch *real, struct sonde_cl_enqueue *
 {
     struct sonde_cl_kernel *kernel = sonde__cl_kernel(handle);
     const bool known = sonde__cl_code_knows(enqueue);
-    const struct sonde_cl_parameter *parameters = kernel && !known ? parameters_of(real, handle, kernel) : NULL;
+    const struct sonde_cl_parameter *parameters = kernel && !known ? sonde__cl_parameters(real, handle, kernel) : NULL;
     if (!kernel || (!known && !parameters) || kernel->arguments.count > PARAMETERS_MAX) {
         sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_ARGUMENTS);
         return;
@@ -576,6 +576,10 @@ static void look(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, cons
 
 void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, const struct sonde_cl_written *written)
 {
+    if (sonde_values_wanted(SONDE_VALUES_REMOTE)) {
+        sonde__cl_remote_before(enqueue, handle, written);
+        return;
+    }
     enqueue->written = *written;
     if (written->svm && is_not_svm(written->svm)) /* a copy to the host */
         enqueue->written.svm = NULL;
@@ -639,7 +643,7 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
     const uint32_t operation = made ? sonde_call_operation(&enqueue->call, submit->kind, submit->name) : 0;
     if (operation && sonde_values_wanted(SONDE_VALUES_COARSE))
         tell_flow(enqueue, operation, submit);
-    sonde__cl_fine_after(enqueue);
+    sonde__cl_twin_launched(enqueue);
     if (v) {
         sonde__cl_compare_after(enqueue, v, queue, operation);
         if (operation && !atomic_load(&v->disturbed))
@@ -666,6 +670,8 @@ void sonde__cl_values_forget(void)
 {
     sonde__cl_duplicates_forget();
     sonde__cl_fine_forget();
+    sonde__cl_remote_forget();
+    sonde__cl_twins_forget();
     sonde__cl_compare_forget();
     sonde__cl_order_forget();
 }

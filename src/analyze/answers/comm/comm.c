@@ -274,12 +274,17 @@ static struct sonde__comm_sample *sample_of(struct sums *s, uint32_t leaf)
     return &s->sample.items[at];
 }
 
+static bool was_looked_at(const struct sonde_row_remote *row)
+{
+    return row->missed == SONDE_VALUE_MISSED_NONE || row->missed == SONDE_VALUE_MISSED_SILENT;
+}
+
 static int add_sample(struct sums *s, const struct sonde_row_remote *row, uint32_t leaf)
 {
     struct sonde__comm_sample *sample = sample_of(s, leaf);
     if (!sample)
         return SONDE_ENOMEM;
-    if (row->missed == SONDE_VALUE_MISSED_NONE)
+    if (was_looked_at(row))
         sample->launches[row->what % SONDE_REMOTE_GROUPS] += row->count;
     else
         *(row->missed == SONDE_VALUE_MISSED_SAMPLE ? &sample->left_out : &sample->others) += row->count;
@@ -308,9 +313,11 @@ static int add_coverage(struct sums *s, const struct sonde_row_remote *row, stru
         return SONDE_ENOMEM;
     struct sonde_comm_coverage *c = &out->coverage.items[i];
     c->engines |= row->engine < SONDE_ENGINE_COUNT ? 1u << row->engine : 0;
-    out->partial |= row->missed != SONDE_VALUE_MISSED_NONE;
-    out->blind |= row->missed != SONDE_VALUE_MISSED_NONE && row->missed != SONDE_VALUE_MISSED_SAMPLE;
-    if (row->missed == SONDE_VALUE_MISSED_NONE)
+    out->partial |= !was_looked_at(row);
+    out->blind |= !was_looked_at(row) && row->missed != SONDE_VALUE_MISSED_SAMPLE;
+    out->silent |= row->missed == SONDE_VALUE_MISSED_SILENT;
+    c->silent += row->missed == SONDE_VALUE_MISSED_SILENT ? row->count : 0;
+    if (was_looked_at(row))
         c->looked_at += row->count;
     else if (row->missed < SONDE_VALUE_MISSED_COUNT)
         c->missed[row->missed] += row->count;
@@ -594,7 +601,7 @@ static bool is_whole(const struct sonde_comm *c, const char *kernel)
 {
     for (size_t i = 0; kernel && i < c->coverage.count; i++)
         if (strcmp(c->coverage.items[i].name, kernel) == 0)
-            return launches_of(&c->coverage.items[i]) == c->coverage.items[i].looked_at;
+            return launches_of(&c->coverage.items[i]) == c->coverage.items[i].looked_at && !c->coverage.items[i].silent;
     return true;
 }
 

@@ -83,7 +83,8 @@ struct sonde_comm_line { /* what one line of the user's asked for */
 
 struct sonde_comm_coverage { /* of one kernel (record --comm) */
     const char *name;
-    uint64_t looked_at;  /* launches of which all accesses are known */
+    uint64_t looked_at;  /* launches of which all accesses are known; */
+    uint64_t silent;     /* of these, such that the host may have written their memory meanwhile: whose it was is not certain */
     uint64_t missed[SONDE_VALUE_MISSED_COUNT]; /* others, by why */
     unsigned engines;    /* 1 << enum sonde_engine */
 };
@@ -163,6 +164,7 @@ struct sonde_comm { /* ready when zeroed; each list adds up to `all`, most bytes
     bool partial;                       /* of some kernels not all launches: then their kinds' sums are the least that there was */
     bool blind;                         /* of some for another reason than --comm-sample, so that it is not known what they have */
     bool roughly;                       /* of some collectives it is not known exactly what a rank sends */
+    bool silent;                        /* of some launches it is not certain whose memory they accessed */
     bool unmoved;                       /* there was managed memory, and nobody asked what was moved of it */
     bool moved;                         /* managed memory was moved, or missed: of the whole run, so nothing of it in a part */
     bool kernels;                       /* accesses of kernels were counted: of the whole run, so none of a part of it */

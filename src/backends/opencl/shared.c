@@ -1,0 +1,456 @@
+/* shared.c - whose the memory is that kernels reach by pointers (sonde record --comm): shared virtual memory and Intel's unified shared memory.
+ *
+ * Some of it has a place of its own: clDeviceMemAllocINTEL's is the device's, clHostMemAllocINTEL's the host's. The other moves: it is whose kernels, or
+ * operations, wrote it last, and nobody's before. That is kept for each four bytes of it by the instrumented kernels themselves (instrument/llvm_remote.h), so
+ * that it is right in whatever order they run; what copies, fills, migrations and the host write to mapped memory is put there by a fill of ours in front of
+ * the operation, in its queue, which waits for what the operation waits for.
+ *
+ * The host may write what is not coarse-grained without a word (`silent`): that is the host's at first.
+ *
+ * Where a context has one device, memory that moves, but is not silent, is that one's: there is nothing to look at.
+ */
+#include "shared.h"
+
+#include <string.h>
+
+#include "guest/lock.h"
+#include "guest/memory.h"
+
+enum { NOBODY,
+       HOST,
+       DEVICES, /* owners: the context's devices are from DEVICES on */
+       OWNERS = SONDE_PLAN_SHARED_OWNERS,
+       DEVICES_MAX = OWNERS - DEVICES,
+       SLOTS = SONDE_PLAN_REMOTE_SLOTS,
+       SLOTS_SITES = SLOTS - OWNERS / 2, /* the others are of owners alone */
+       MAPS_MAX = 16,
+       WRITERS_MOST = 1 << 30 }; /* bytes, unless there is --values-memory */
+
+struct stretch { /* what was allocated at once */
+    struct stretch *next; /* in the order of addresses */
+    cl_context context;
+    cl_device_id device;  /* clDeviceMemAllocINTEL's */
+    enum sonde_object_kind kind;
+    uintptr_t from;
+    uint64_t bytes;
+    bool silent, lost;    /* lost: no memory for its writers */
+    bool hosted;          /* it may be the host's */
+    unsigned char *writers;
+    struct {
+        const void *pointer;
+        uint64_t bytes;
+    } map[MAPS_MAX];      /* for writing */
+};
+
+struct sonde_cl_place {
+    struct sonde_cl_place *next;
+    cl_context context;   /* NULL: it is no more */
+    cl_uint devices;
+    cl_device_id device[DEVICES_MAX];
+    uint32_t id[DEVICES_MAX];
+    bool followed;        /* all are CPUs, and not more than there is room for */
+    struct slot {
+        uint32_t site, owner; /* owner 0: it is free */
+    } slots[SLOTS];
+    struct table {
+        uint64_t version; /* of all.version; 0: none yet */
+        bool any, many, silent;
+        cl_mem mem;       /* as the runtime has it */
+    } tables[DEVICES_MAX];
+};
+
+static struct {
+    struct sonde_lock lock;
+    uint64_t version;
+    struct stretch *stretches, *free;
+    struct sonde_cl_place *places;
+    uint64_t writers_bytes;
+    struct sonde_plan_shared table; /* that is made */
+} all;
+
+/* ---- what was allocated, under all.lock ---------------------------------------------------------------------- */
+
+static struct stretch *stretch_at(const void *pointer)
+{
+    const uintptr_t at = (uintptr_t)pointer;
+    struct stretch *s = all.stretches;
+    while (s && s->from + s->bytes <= at)
+        s = s->next;
+    return s && s->from <= at ? s : NULL;
+}
+
+static struct stretch *take_out(uintptr_t from)
+{
+    for (struct stretch **at = &all.stretches; *at; at = &(*at)->next)
+        if ((*at)->from == from) {
+            struct stretch *s = *at;
+            *at = s->next;
+            all.version++;
+            return s;
+        }
+    return NULL;
+}
+
+static uint64_t writers_of(const struct stretch *s)
+{
+    return (s->bytes >> SONDE_PLAN_SHARED_SHIFT) + 128; /* an access may begin with the last byte */
+}
+
+static void put_stretch(struct stretch *s)
+{
+    all.writers_bytes -= s->writers ? writers_of(s) : 0;
+    s->next = all.free;
+    all.free = s;
+}
+
+void sonde__cl_shared_made(cl_context context, cl_device_id device, enum sonde_object_kind kind, const void *pointer, size_t bytes, bool silent)
+{
+    if (!sonde_values_wanted(SONDE_VALUES_REMOTE))
+        return;
+    sonde__cl_shared_freed(pointer, NULL, NULL); /* one whose end nobody told us */
+    sonde__lock(&all.lock);
+    struct stretch *s = all.free, **at = &all.stretches;
+    if (s)
+        all.free = s->next;
+    else
+        s = sonde__memory_get(sizeof *s);
+    while (s && *at && (*at)->from < (uintptr_t)pointer)
+        at = &(*at)->next;
+    if (s) {
+        *s = (struct stretch){.next = *at, .context = context, .device = device, .kind = kind, .from = (uintptr_t)pointer, .bytes = bytes, .silent = silent, .hosted = silent};
+        *at = s;
+        all.version++;
+    }
+    sonde__unlock(&all.lock);
+}
+
+void sonde__cl_shared_freed(const void *pointer, cl_command_queue queue, cl_event event)
+{
+    if (!sonde_values_wanted(SONDE_VALUES_REMOTE) || !pointer)
+        return;
+    sonde__lock(&all.lock);
+    struct stretch *s = take_out((uintptr_t)pointer);
+    void *writers = s ? s->writers : NULL;
+    const cl_context context = s ? s->context : NULL;
+    if (s)
+        put_stretch(s);
+    sonde__unlock(&all.lock);
+    if (writers && queue)
+        sonde__cl_target(queue)->clEnqueueSVMFree(queue, 1, &writers, NULL, NULL, event ? 1 : 0, event ? &event : NULL, NULL);
+    else if (writers)
+        sonde__cl_target(context)->clSVMFree(context, writers);
+}
+
+void sonde__cl_shared_context(cl_context context)
+{
+    if (!sonde_values_wanted(SONDE_VALUES_REMOTE))
+        return;
+    sonde__lock(&all.lock);
+    for (struct sonde_cl_place *p = all.places; p; p = p->next)
+        if (p->context == context)
+            p->context = NULL; /* an older one, with the same handle; and what it had is gone */
+    for (struct stretch **at = &all.stretches; *at;) {
+        struct stretch *s = *at;
+        if (s->context != context) {
+            at = &s->next;
+            continue;
+        }
+        *at = s->next;
+        put_stretch(s);
+    }
+    sonde__unlock(&all.lock);
+}
+
+/* ---- contexts, under all.lock ---------------------------------------------------------------------------------- */
+
+static void ask_devices(const cl_icd_dispatch *real, struct sonde_cl_place *p)
+{
+    cl_uint count = 0;
+    p->followed = real->clSVMAlloc && real->clEnqueueSVMMemFill && real->clEnqueueSVMFree &&
+                  real->clGetContextInfo(p->context, CL_CONTEXT_NUM_DEVICES, sizeof count, &count, NULL) == CL_SUCCESS && count <= DEVICES_MAX &&
+                  real->clGetContextInfo(p->context, CL_CONTEXT_DEVICES, sizeof p->device, p->device, NULL) == CL_SUCCESS;
+    p->devices = p->followed ? count : 0;
+    for (cl_uint i = 0; i < p->devices; i++) {
+        cl_device_type type = 0;
+        real->clGetDeviceInfo(p->device[i], CL_DEVICE_TYPE, sizeof type, &type, NULL);
+        p->followed &= (type & CL_DEVICE_TYPE_CPU) != 0;
+        p->id[i] = sonde__cl_device_id(p->device[i]);
+    }
+}
+
+/* NULL: no memory. */
+static struct sonde_cl_place *place_of(const cl_icd_dispatch *real, cl_context context)
+{
+    struct sonde_cl_place *p = all.places;
+    while (p && p->context != context)
+        p = p->next;
+    if (p || !(p = sonde__memory_get(sizeof *p)))
+        return p;
+    p->context = context;
+    ask_devices(real, p);
+    p->next = all.places;
+    all.places = p;
+    return p;
+}
+
+/* OWNERS: it is none of them. */
+static uint32_t owner_of(const struct sonde_cl_place *p, cl_device_id device)
+{
+    for (cl_uint i = 0; i < p->devices; i++)
+        if (p->device[i] == device)
+            return DEVICES + i;
+    return OWNERS;
+}
+
+/* NOBODY: it moves. */
+static uint32_t fixed_owner(const struct sonde_cl_place *p, const struct stretch *s)
+{
+    return s->kind == SONDE_OBJECT_PINNED ? (uint32_t)HOST : (s->kind == SONDE_OBJECT_DEVICE ? owner_of(p, s->device) : (uint32_t)NOBODY);
+}
+
+static bool is_other(const struct sonde_cl_place *p, uint32_t device, const struct stretch *s)
+{
+    const uint32_t fixed = fixed_owner(p, s);
+    return s->context == p->context && (fixed ? fixed != DEVICES + device && fixed < OWNERS : p->devices > 1 || s->silent);
+}
+
+/* Who wrote what of it; false: there is no memory. */
+static bool has_writers(const cl_icd_dispatch *real, struct stretch *s)
+{
+    const uint64_t bytes = writers_of(s), most = sonde_values_memory() ? sonde_values_memory() : WRITERS_MOST;
+    if (s->writers || s->lost)
+        return s->writers;
+    s->writers = all.writers_bytes + bytes <= most ? real->clSVMAlloc(s->context, CL_MEM_READ_WRITE, bytes, 0) : NULL;
+    s->lost = !s->writers;
+    all.writers_bytes += s->writers ? bytes : 0;
+    if (s->writers)
+        memset(s->writers, s->silent ? HOST : NOBODY, bytes);
+    return s->writers;
+}
+
+/* ---- what is another's of a device, under all.lock ------------------------------------------------------------------ */
+
+/* SLOTS: there is none. What has a slot keeps it. */
+static uint32_t slot_in(struct sonde_cl_place *p, uint32_t site, uint32_t owner, uint32_t first, uint32_t end)
+{
+    for (uint32_t k = first; k < end; k++) {
+        if (!p->slots[k].owner)
+            p->slots[k] = (struct slot){site, owner};
+        if (p->slots[k].owner == owner && p->slots[k].site == site)
+            return k;
+    }
+    return SLOTS;
+}
+
+static uint32_t slot_of(struct sonde_cl_place *p, const struct stretch *s, uint32_t owner)
+{
+    const uint32_t object = sonde__cl_svm_object((void *)s->from);
+    uint32_t site = 0;
+    if (object)
+        sonde_value_sites(&object, 1, &site);
+    const uint32_t slot = slot_in(p, site, owner, 0, SLOTS_SITES);
+    return slot < SLOTS ? slot : slot_in(p, 0, owner, SLOTS_SITES, SLOTS);
+}
+
+static bool add_range(const cl_icd_dispatch *real, struct sonde_cl_place *p, uint32_t device, struct stretch *s)
+{
+    struct sonde_plan_shared *t = &all.table;
+    const uint32_t fixed = fixed_owner(p, s);
+    if (t->ranges == SONDE_PLAN_SHARED_RANGES || (!fixed && !has_writers(real, s)))
+        return false;
+    struct sonde_plan_shared_range *r = &t->range[t->ranges++];
+    const uint32_t first = s->hosted ? HOST : DEVICES;
+    bool whole = true;
+    r->begin = s->from;
+    r->bytes = s->bytes;
+    r->writers = fixed ? 0 : (uintptr_t)s->writers;
+    memset(r->slot, SLOTS, sizeof r->slot);
+    if (fixed)
+        r->slot[0] = (uint8_t)slot_of(p, s, fixed);
+    whole &= !fixed || r->slot[0] < SLOTS;
+    for (uint32_t owner = first; !fixed && owner < DEVICES + p->devices; owner++)
+        if (owner != DEVICES + device) {
+            r->slot[owner] = (uint8_t)slot_of(p, s, owner);
+            whole &= r->slot[owner] < SLOTS;
+        }
+    return whole;
+}
+
+static void fill_table(const cl_icd_dispatch *real, struct sonde_cl_place *p, uint32_t device)
+{
+    struct table *t = &p->tables[device];
+    struct sonde_plan_shared *made = &all.table;
+    t->version = all.version;
+    t->any = t->many = t->silent = false;
+    made->ranges = 0;
+    made->own = DEVICES + device;
+    for (struct stretch *s = all.stretches; s; s = s->next) {
+        if (!is_other(p, device, s))
+            continue;
+        t->any = true;
+        t->silent |= s->silent;
+        t->many |= !p->followed || !add_range(real, p, device, s);
+    }
+    if (t->mem)
+        real->clReleaseMemObject(t->mem); /* launches that have it keep it */
+    t->mem = NULL;
+    if (!made->ranges || t->many)
+        return;
+    const struct sonde_plan_shared_range *last = &made->range[made->ranges - 1];
+    cl_int status;
+    made->begin = made->range[0].begin;
+    made->bytes = last->begin + last->bytes - made->begin;
+    t->mem = real->clCreateBuffer(p->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, offsetof(struct sonde_plan_shared, range) + made->ranges * sizeof *last, made, &status);
+    t->many = status != CL_SUCCESS;
+}
+
+bool sonde__cl_shared_reach(cl_command_queue queue, struct sonde_cl_reach *out)
+{
+    const cl_icd_dispatch *real = sonde__cl_target(queue);
+    cl_device_id device = NULL;
+    *out = (struct sonde_cl_reach){0};
+    if (real->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof out->context, &out->context, NULL) != CL_SUCCESS ||
+        real->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL) != CL_SUCCESS)
+        return false;
+    sonde__lock(&all.lock);
+    struct sonde_cl_place *p = all.stretches ? place_of(real, out->context) : NULL;
+    const uint32_t owner = p ? owner_of(p, device) : (uint32_t)OWNERS;
+    if (owner < OWNERS) {
+        struct table *t = &p->tables[owner - DEVICES];
+        if (t->version != all.version)
+            fill_table(real, p, owner - DEVICES);
+        out->place = p;
+        out->device = owner - DEVICES;
+        out->device_id = p->id[out->device];
+        out->any = t->any;
+        out->many = t->many;
+    }
+    sonde__unlock(&all.lock);
+    return true;
+}
+
+bool sonde__cl_shared_is_other(const struct sonde_cl_reach *reach, const void *pointer, bool *silent)
+{
+    bool is = false;
+    sonde__lock(&all.lock);
+    const struct stretch *s = pointer ? stretch_at(pointer) : NULL;
+    if (!pointer) {
+        is = reach->any;
+        *silent |= reach->place && reach->place->tables[reach->device].silent;
+    } else if (s && reach->place && is_other(reach->place, reach->device, s)) {
+        is = true;
+        *silent |= s->silent;
+    }
+    sonde__unlock(&all.lock);
+    return is;
+}
+
+bool sonde__cl_shared_table(const struct sonde_cl_reach *reach, cl_kernel kernel, cl_uint argument)
+{
+    const cl_icd_dispatch *real = sonde__cl_target(kernel);
+    sonde__lock(&all.lock);
+    struct table *t = &reach->place->tables[reach->device];
+    if (t->version != all.version) /* another thread has allocated */
+        fill_table(real, reach->place, reach->device);
+    const bool done = t->mem && real->clSetKernelArg(kernel, argument, sizeof t->mem, &t->mem) == CL_SUCCESS;
+    sonde__unlock(&all.lock);
+    return done;
+}
+
+bool sonde__cl_shared_slot(const struct sonde_cl_place *place, uint32_t slot, uint32_t *site, uint32_t *owner)
+{
+    sonde__lock(&all.lock);
+    const struct slot found = place->slots[slot];
+    sonde__unlock(&all.lock);
+    *site = found.site;
+    *owner = found.owner >= DEVICES ? place->id[found.owner - DEVICES] : 0;
+    return found.owner;
+}
+
+/* ---- operations that write it ------------------------------------------------------------------------------------------ */
+
+/* Where the writers of these bytes are, and how many; NULL: nobody asks for them. */
+static unsigned char *writers_at(const cl_icd_dispatch *real, cl_context context, cl_device_id device, const void *pointer, bool host, uint64_t *bytes, uint32_t *owner)
+{
+    struct stretch *s = stretch_at(pointer);
+    struct sonde_cl_place *p = s && s->context == context ? place_of(real, context) : NULL;
+    if (!p || !p->followed || fixed_owner(p, s) || !(p->devices > 1 || s->silent) || !has_writers(real, s))
+        return NULL;
+    const uint64_t from = (uintptr_t)pointer - s->from, most = s->bytes - from, count = *bytes && *bytes < most ? *bytes : most;
+    const uint64_t first = from >> SONDE_PLAN_SHARED_SHIFT;
+    *bytes = ((from + count - 1) >> SONDE_PLAN_SHARED_SHIFT) - first + 1;
+    *owner = host ? (uint32_t)HOST : owner_of(p, device);
+    all.version += host && !s->hosted; /* of launches that follow, the table says so */
+    s->hosted |= host;
+    return *owner < OWNERS ? s->writers + first : NULL;
+}
+
+/* Of a queue out of order the operation waits for it. */
+static void fill(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, unsigned char *at, uint64_t bytes, unsigned char owner)
+{
+    const cl_icd_dispatch *real = sonde__cl_target(queue);
+    const bool ordered = enqueue->queue && !sonde__cl_out_of_order(enqueue->queue);
+    cl_event filled = NULL;
+    const cl_uint waits = enqueue->turn ? 1 : enqueue->wait_count;
+    const cl_int status = real->clEnqueueSVMMemFill(queue, at, &owner, sizeof owner, bytes, waits, enqueue->turn ? &enqueue->turn : enqueue->wait_list, ordered ? NULL : &filled);
+    if (status != CL_SUCCESS)
+        return; /* so the operation will be refused, too */
+    if (enqueue->turn && filled)
+        real->clReleaseEvent(enqueue->turn);
+    enqueue->turn = filled ? filled : enqueue->turn;
+}
+
+void sonde__cl_shared_take(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const void *pointer, uint64_t bytes, bool host)
+{
+    const cl_icd_dispatch *real = sonde__cl_target(queue);
+    cl_context context = NULL;
+    cl_device_id device = NULL;
+    uint32_t owner = NOBODY;
+    if (real->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL) != CL_SUCCESS ||
+        real->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL) != CL_SUCCESS)
+        return;
+    sonde__lock(&all.lock);
+    unsigned char *at = writers_at(real, context, device, pointer, host, &bytes, &owner);
+    sonde__unlock(&all.lock);
+    if (at)
+        fill(enqueue, queue, at, bytes, (unsigned char)owner);
+}
+
+void sonde__cl_shared_map(const void *pointer, uint64_t bytes)
+{
+    sonde__lock(&all.lock);
+    struct stretch *s = stretch_at(pointer);
+    for (int i = 0; s && i < MAPS_MAX; i++)
+        if (!s->map[i].pointer || s->map[i].pointer == pointer) {
+            s->map[i].pointer = pointer;
+            s->map[i].bytes = bytes;
+            break;
+        }
+    sonde__unlock(&all.lock);
+}
+
+void sonde__cl_shared_unmap(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const void *pointer)
+{
+    uint64_t bytes = 0;
+    bool written = false;
+    sonde__lock(&all.lock);
+    struct stretch *s = stretch_at(pointer);
+    for (int i = 0; s && i < MAPS_MAX && !written; i++)
+        if (s->map[i].pointer == pointer) {
+            written = true;
+            bytes = s->map[i].bytes;
+            s->map[i].pointer = NULL;
+        }
+    sonde__unlock(&all.lock);
+    if (written)
+        sonde__cl_shared_take(enqueue, queue, pointer, bytes, false);
+}
+
+void sonde__cl_shared_forget(void)
+{
+    memset(&all.lock, 0, sizeof all.lock);
+    all.stretches = NULL; /* the parent's */
+    all.places = NULL;
+    all.writers_bytes = 0;
+    all.version++;
+}

@@ -1,0 +1,421 @@
+/* owners.c - kernels of two devices of one context that load, store and change what the other one has in shared virtual memory: tests/report/owners_test.py has how
+ * many accesses go from where to where, once each.
+ *
+ * `owners CASE`: the function of that name; `owners`: all of them. PoCL shows two devices where it is asked to; it is, unless somebody else asked for
+ * something (directions.c).
+ *
+ * case: owners
+ * case: owners all => any
+ */
+#include "guest.h"
+
+enum {
+    DEVICES = 2,
+    N = 4096,
+    ROUNDS = 3,
+};
+
+static const char source[] =
+    "typedef struct { global int *values; global int *next; } list;\n"
+    "kernel void fill(global int *a, int by) { size_t i = get_global_id(0); a[i] = (int)i * by; }\n"
+    "kernel void sum(global const int *a, global int *out) {\n"
+    "    size_t i = get_global_id(0);\n"
+    "    out[i] =\n"
+    "        a[i] + 1;\n" /* line 6 */
+    "}\n"
+    "kernel void edges(global const int *a, global int *b, int n) {\n"
+    "    int i = (int)get_global_id(0);\n"
+    "    b[i] = (i > 0 ? a[i - 1] : 0) + a[i] + (i + 1 < n ? a[i + 1] : 0);\n"
+    "}\n"
+    "kernel void follow(global const list *l, global int *out) {\n"
+    "    int i = (int)get_global_id(0);\n"
+    "    out[i] = l->values[i] + l->next[i];\n"
+    "}\n"
+    "kernel void third(global int *a, global int *out) {\n"
+    "    size_t i = get_global_id(0);\n"
+    "    if (i % 3 == 0) out[i] = a[i];\n"
+    "    if (i % 5 == 0) a[i] = 7;\n"
+    "}\n"
+    "kernel void count(global int *counter, global int *lock) {\n"
+    "    atomic_add(counter + get_global_id(0) % 8, 1);\n"
+    "    if (get_global_id(0) == 0) atomic_cmpxchg(lock, 0, 1);\n"
+    "}\n"
+    "kernel void loops(global const int *a, global int *out, int times) {\n"
+    "    size_t i = get_global_id(1) * get_global_size(0) + get_global_id(0);\n"
+    "    int s = 0;\n"
+    "    for (int k = 0; k < times; k++) s += a[(i + (size_t)k) % 4096];\n"
+    "    barrier(CLK_GLOBAL_MEM_FENCE);\n"
+    "    out[i] = s;\n"
+    "}\n"
+#define WIDE(type) "kernel void wide_" #type "(global const " #type " *a, global " #type " *b) { b[get_global_id(0)] = a[get_global_id(0)]; }\n"
+    WIDE(uchar) WIDE(short) WIDE(int) WIDE(long) WIDE(float2) WIDE(float4) WIDE(float8) WIDE(float16) WIDE(double) "kernel void parts(global const float *a, global float *b) { size_t i = get_global_id(0); vstore3(vload3(i, a), i, b); }\n"
+                                                                                                                   "kernel void either(global int *a, global int *b, int which) { global int *p = which ? a : b; p[get_global_id(0)] += 1; }\n";
+
+static cl_device_id devices[DEVICES];
+static cl_context context;
+static cl_command_queue queues[DEVICES], tangled;
+static cl_program program;
+
+#define APART __attribute__((noinline))
+
+static void open_all(void)
+{
+    cl_platform_id platform;
+    cl_uint count = 0;
+    const char *text = source;
+    setenv("POCL_DEVICES", "pthread pthread", 0);
+    CL(clGetPlatformIDs(1, &platform, NULL));
+    CL(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, DEVICES, devices, &count));
+    if (count < DEVICES) { /* two halves of one */
+        const cl_device_partition_property halves[] = {CL_DEVICE_PARTITION_BY_COUNTS, 1, 1, CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
+        CL(clCreateSubDevices(devices[0], halves, DEVICES, devices, &count));
+    }
+    CLP(context = clCreateContext(NULL, DEVICES, devices, NULL, NULL, &status));
+    for (int i = 0; i < DEVICES; i++)
+        CLP(queues[i] = clCreateCommandQueue(context, devices[i], 0, &status));
+    CLP(tangled = clCreateCommandQueue(context, devices[1], CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &status));
+    CLP(program = clCreateProgramWithSource(context, 1, &text, NULL, &status));
+    CL(clBuildProgram(program, DEVICES, devices, "-g", NULL, NULL));
+}
+
+static cl_kernel kernel_of(const char *name)
+{
+    cl_kernel kernel;
+    CLP(kernel = clCreateKernel(program, name, &status));
+    return kernel;
+}
+
+static void *shared(size_t bytes)
+{
+    void *made = clSVMAlloc(context, CL_MEM_READ_WRITE, bytes, 0);
+    if (!made)
+        exit(5);
+    return made;
+}
+
+static cl_mem buffer(size_t bytes)
+{
+    cl_mem made;
+    CLP(made = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &status));
+    return made;
+}
+
+static void run(cl_command_queue queue, cl_kernel kernel, size_t from, size_t items, size_t group)
+{
+    CL(clEnqueueNDRangeKernel(queue, kernel, 1, &from, &items, group ? &group : NULL, 0, NULL, NULL));
+    CL(clFinish(queue));
+    CL(clReleaseKernel(kernel));
+}
+
+static void fill_part(int device, int *a, int by, size_t from, size_t items)
+{
+    cl_kernel fill = kernel_of("fill");
+    CL(clSetKernelArgSVMPointer(fill, 0, a));
+    CL(clSetKernelArg(fill, 1, sizeof by, &by));
+    run(queues[device], fill, from, items, 0);
+}
+
+static void sum_all(cl_command_queue queue, const int *a, cl_mem out, size_t group)
+{
+    cl_kernel sum = kernel_of("sum");
+    CL(clSetKernelArgSVMPointer(sum, 0, a));
+    CL(clSetKernelArg(sum, 1, sizeof out, &out));
+    run(queue, sum, 0, N, group);
+}
+
+static void print(const char *name, cl_mem out, int items)
+{
+    static int found[N];
+    long total = 0;
+    CL(clEnqueueReadBuffer(queues[0], out, CL_TRUE, 0, (size_t)items * sizeof *found, found, 0, NULL, NULL));
+    for (int i = 0; i < items; i++)
+        total += found[i];
+    printf("%s %ld\n", name, total);
+}
+
+/* Device 0 writes all, device 1 reads it ROUNDS times: N loads each from 0 to 1. Device 0 reads what is its own. */
+APART static void pair(void)
+{
+    int *a = shared(N * sizeof *a);
+    cl_mem out = buffer(N * sizeof *a);
+    fill_part(0, a, 3, 0, N);
+    for (int i = 0; i < ROUNDS; i++)
+        sum_all(queues[1], a, out, 64);
+    sum_all(queues[0], a, out, 32);
+    print("pair", out, N);
+    CL(clReleaseMemObject(out));
+    clSVMFree(context, a);
+}
+
+/* Each device writes its half, in launches with an offset, and reads one element of the other's: one load each way; b is nobody's before. Then device 1
+ * writes what device 0 did: N / 2 stores from 1 to 0. */
+APART static void halves(void)
+{
+    int *a = shared(N * sizeof *a), *b = shared(N * sizeof *b);
+    const cl_int n = N;
+    for (int i = 0; i < DEVICES; i++)
+        fill_part(i, a, i + 1, (size_t)i * N / 2, N / 2);
+    for (int i = 0; i < DEVICES; i++) {
+        cl_kernel edges = kernel_of("edges");
+        CL(clSetKernelArgSVMPointer(edges, 0, a));
+        CL(clSetKernelArgSVMPointer(edges, 1, b));
+        CL(clSetKernelArg(edges, 2, sizeof n, &n));
+        run(queues[i], edges, (size_t)i * N / 2, N / 2, 16);
+    }
+    fill_part(1, a, 5, 0, N);
+    clSVMFree(context, a);
+    clSVMFree(context, b);
+}
+
+/* Pointers in memory, listed: 2 × N loads from 0 to 1 of the arrays, and 2 × N of the list itself, which the host wrote and device 0 got. */
+APART static void lists(void)
+{
+    struct {
+        int *values, *next;
+    } *list = shared(sizeof *list);
+    int *values = shared(N * sizeof *values), *next = shared(N * sizeof *next);
+    cl_mem out = buffer(N * sizeof *values);
+    cl_kernel follow = kernel_of("follow");
+    void *reached[] = {values, next};
+    fill_part(0, values, 1, 0, N);
+    fill_part(0, next, 2, 0, N);
+    CL(clEnqueueSVMMap(queues[0], CL_TRUE, CL_MAP_WRITE, list, sizeof *list, 0, NULL, NULL));
+    list->values = values;
+    list->next = next;
+    CL(clEnqueueSVMUnmap(queues[0], list, 0, NULL, NULL));
+    CL(clFinish(queues[0]));
+    CL(clSetKernelArgSVMPointer(follow, 0, list));
+    CL(clSetKernelArg(follow, 1, sizeof out, &out));
+    CL(clSetKernelExecInfo(follow, CL_KERNEL_EXEC_INFO_SVM_PTRS, sizeof reached, reached));
+    run(queues[1], follow, 0, N, 8);
+    print("lists", out, N);
+    CL(clReleaseMemObject(out));
+    clSVMFree(context, list);
+    clSVMFree(context, values);
+    clSVMFree(context, next);
+}
+
+/* A third of the work-items loads, a fifth stores: (N + 2) / 3 loads from 0 to 1, (N + 4) / 5 stores from 1 to 0; twice, and the second time what was
+ * stored is device 1's: (N + 2) / 3 - (N + 14) / 15 loads. */
+APART static void lanes(void)
+{
+    int *a = shared(N * sizeof *a);
+    cl_mem out = buffer(N * sizeof *a);
+    fill_part(0, a, 1, 0, N);
+    for (int i = 0; i < 2; i++) {
+        cl_kernel third = kernel_of("third");
+        CL(clSetKernelArgSVMPointer(third, 0, a));
+        CL(clSetKernelArg(third, 1, sizeof out, &out));
+        run(queues[1], third, 0, N, 128);
+    }
+    CL(clReleaseMemObject(out));
+    clSVMFree(context, a);
+}
+
+/* Each counter is device 0's until the first work-item of device 1 adds to it, whoever that is. One group after the other would be 8 and 1; so is this, of one group
+ * that one thread executes. Back on device 0 again. */
+APART static void atomics(void)
+{
+    int *counters = shared(8 * sizeof *counters), *lock = shared(sizeof *lock), total = 0;
+    const int zero = 0;
+    CL(clEnqueueSVMMemFill(queues[0], counters, &zero, sizeof zero, 8 * sizeof *counters, 0, NULL, NULL));
+    CL(clEnqueueSVMMemFill(queues[0], lock, &zero, sizeof zero, sizeof *lock, 0, NULL, NULL));
+    CL(clFinish(queues[0]));
+    for (int i = 1; i >= 0; i--) {
+        cl_kernel count = kernel_of("count");
+        CL(clSetKernelArgSVMPointer(count, 0, counters));
+        CL(clSetKernelArgSVMPointer(count, 1, lock));
+        run(queues[i], count, 0, 64, 64);
+    }
+    CL(clEnqueueSVMMap(queues[0], CL_TRUE, CL_MAP_READ, counters, 8 * sizeof *counters, 0, NULL, NULL));
+    for (int i = 0; i < 8; i++)
+        total += counters[i];
+    printf("atomics %d\n", total);
+    CL(clEnqueueSVMUnmap(queues[0], counters, 0, NULL, NULL));
+    CL(clFinish(queues[0]));
+    clSVMFree(context, counters);
+    clSVMFree(context, lock);
+}
+
+/* Two dimensions, a loop and a barrier: 5 × N loads from 0 to 1. */
+APART static void shapes(void)
+{
+    int *a = shared(N * sizeof *a);
+    cl_mem out = buffer(N * sizeof *a);
+    const size_t items[] = {64, N / 64}, groups[] = {16, 2};
+    const cl_int times = 5;
+    cl_kernel loops = kernel_of("loops");
+    fill_part(0, a, 1, 0, N);
+    CL(clSetKernelArgSVMPointer(loops, 0, a));
+    CL(clSetKernelArg(loops, 1, sizeof out, &out));
+    CL(clSetKernelArg(loops, 2, sizeof times, &times));
+    CL(clEnqueueNDRangeKernel(queues[1], loops, 2, NULL, items, groups, 0, NULL, NULL));
+    CL(clFinish(queues[1]));
+    print("shapes", out, N);
+    CL(clReleaseKernel(loops));
+    CL(clReleaseMemObject(out));
+    clSVMFree(context, a);
+}
+
+/* 256 loads of each width, by kernels of that name; and of one that reads three floats at once. */
+APART static void widths(void)
+{
+    static const char *const names[] = {"wide_uchar", "wide_short", "wide_int", "wide_long", "wide_float2", "wide_float4", "wide_float8", "wide_float16", "wide_double", "parts"};
+    int *a = shared(N * sizeof *a), *b = shared(N * sizeof *b);
+    fill_part(0, a, 1, 0, N);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        cl_kernel wide = kernel_of(names[i]);
+        CL(clSetKernelArgSVMPointer(wide, 0, a));
+        CL(clSetKernelArgSVMPointer(wide, 1, b));
+        run(queues[1], wide, 0, 256, 0);
+    }
+    clSVMFree(context, a);
+    clSVMFree(context, b);
+}
+
+/* Whose it is by operations: migrated to device 1, N loads of device 0 from 1; to the host, N loads of device 1 from the host; copied by device 1, N loads of device
+ * 0 from 1; half of it filled by device 0, N / 2 loads of device 1 from 0. Each is enqueued before the one in front of it has run. */
+APART static void moves(void)
+{
+    int *a = shared(N * sizeof *a), *b = shared(N * sizeof *b);
+    const void *moved[] = {a};
+    const int one = 1;
+    cl_mem out = buffer(N * sizeof *a);
+    cl_event before, after;
+    fill_part(0, a, 1, 0, N);
+    CL(clEnqueueSVMMigrateMem(queues[1], 1, moved, NULL, 0, 0, NULL, NULL));
+    sum_all(queues[1], a, out, 0);
+    sum_all(queues[0], a, out, 0);
+    CL(clEnqueueSVMMigrateMem(queues[1], 1, moved, NULL, CL_MIGRATE_MEM_OBJECT_HOST, 0, NULL, NULL));
+    sum_all(queues[1], a, out, 0);
+    CL(clEnqueueSVMMemcpy(queues[1], CL_FALSE, b, a, N * sizeof *b, 0, NULL, &before));
+    CL(clEnqueueBarrierWithWaitList(queues[0], 1, &before, NULL));
+    sum_all(queues[0], b, out, 0);
+    CL(clEnqueueSVMMemFill(queues[0], b + N / 2, &one, sizeof one, N / 2 * sizeof *b, 0, NULL, &after));
+    CL(clEnqueueBarrierWithWaitList(queues[1], 1, &after, NULL));
+    sum_all(queues[1], b, out, 0);
+    print("moves", out, N);
+    CL(clReleaseEvent(before));
+    CL(clReleaseEvent(after));
+    CL(clReleaseMemObject(out));
+    clSVMFree(context, a);
+    CL(clEnqueueSVMFree(queues[1], 1, (void **)&b, NULL, NULL, 0, NULL, NULL));
+    CL(clFinish(queues[1]));
+}
+
+/* A queue out of order: the fill waits for a user event, and the kernel of device 1 for the fill; so what device 0 has written is overwritten first. No load is from 0;
+ * then N from 1 to 0. */
+APART static void order(void)
+{
+    int *a = shared(N * sizeof *a);
+    const int one = 1;
+    const size_t items = N;
+    cl_mem out = buffer(N * sizeof *a);
+    cl_kernel sum = kernel_of("sum");
+    cl_event go, filled;
+    fill_part(0, a, 1, 0, N);
+    CLP(go = clCreateUserEvent(context, &status));
+    CL(clEnqueueSVMMemFill(tangled, a, &one, sizeof one, N * sizeof *a, 1, &go, &filled));
+    CL(clSetKernelArgSVMPointer(sum, 0, a));
+    CL(clSetKernelArg(sum, 1, sizeof out, &out));
+    CL(clEnqueueNDRangeKernel(tangled, sum, 1, NULL, &items, NULL, 1, &filled, NULL));
+    CL(clSetUserEventStatus(go, CL_COMPLETE));
+    CL(clFinish(tangled));
+    sum_all(queues[0], a, out, 0);
+    print("order", out, N);
+    CL(clReleaseEvent(go));
+    CL(clReleaseEvent(filled));
+    CL(clReleaseKernel(sum));
+    CL(clReleaseMemObject(out));
+    clSVMFree(context, a);
+}
+
+/* A buffer that lies over shared virtual memory, and a pointer that is one of two: 64 loads from 0 to 1 and as many stores back. */
+APART static void over(void)
+{
+    int *a = shared(N * sizeof *a), which = 1;
+    cl_mem laid, other = buffer(N * sizeof *a);
+    cl_kernel either = kernel_of("either");
+    fill_part(0, a, 1, 0, N);
+    CLP(laid = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, N * sizeof *a, a, &status));
+    CL(clSetKernelArg(either, 0, sizeof laid, &laid));
+    CL(clSetKernelArg(either, 1, sizeof other, &other));
+    CL(clSetKernelArg(either, 2, sizeof which, &which));
+    run(queues[1], either, 0, 64, 0);
+    CL(clReleaseMemObject(laid));
+    CL(clReleaseMemObject(other));
+    clSVMFree(context, a);
+}
+
+/* Memory that the host may write without a word: N loads of device 1 from the host, then from device 0. */
+APART static void fine(void)
+{
+    int *a = clSVMAlloc(context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, N * sizeof *a, 0);
+    cl_mem out = buffer(N * sizeof *a);
+    if (!a)
+        exit(6);
+    for (int i = 0; i < N; i++)
+        a[i] = i;
+    sum_all(queues[1], a, out, 0);
+    fill_part(0, a, 1, 0, N);
+    sum_all(queues[1], a, out, 0);
+    print("fine", out, N);
+    CL(clReleaseMemObject(out));
+    clSVMFree(context, a);
+}
+
+/* Buffers alone, and shared virtual memory that the launch cannot reach: nothing. */
+APART static void plain(void)
+{
+    int *a = shared(N * sizeof *a);
+    cl_mem in = buffer(N * sizeof *a), out = buffer(N * sizeof *a);
+    const int one = 1;
+    CL(clEnqueueFillBuffer(queues[0], in, &one, sizeof one, 0, N * sizeof one, 0, NULL, NULL));
+    CL(clFinish(queues[0]));
+    for (int i = 0; i < DEVICES; i++) {
+        cl_kernel sum = kernel_of("sum");
+        CL(clSetKernelArg(sum, 0, sizeof in, &in));
+        CL(clSetKernelArg(sum, 1, sizeof out, &out));
+        run(queues[i], sum, 0, N, 0);
+    }
+    print("plain", out, N);
+    CL(clReleaseMemObject(in));
+    CL(clReleaseMemObject(out));
+    clSVMFree(context, a);
+}
+
+/* Buffers alone. */
+APART static void alone(void)
+{
+    cl_mem in = buffer(N * sizeof(int)), out = buffer(N * sizeof(int));
+    const int one = 1;
+    CL(clEnqueueFillBuffer(queues[0], in, &one, sizeof one, 0, N * sizeof one, 0, NULL, NULL));
+    CL(clFinish(queues[0]));
+    for (int i = 0; i < DEVICES; i++) {
+        cl_kernel sum = kernel_of("sum");
+        CL(clSetKernelArg(sum, 0, sizeof in, &in));
+        CL(clSetKernelArg(sum, 1, sizeof out, &out));
+        run(queues[i], sum, 0, N, 0);
+    }
+    print("alone", out, N);
+    CL(clReleaseMemObject(in));
+    CL(clReleaseMemObject(out));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } cases[] = {{"pair", pair}, {"halves", halves}, {"lists", lists}, {"lanes", lanes}, {"atomics", atomics}, {"shapes", shapes}, {"widths", widths}, {"moves", moves}, {"order", order}, {"over", over}, {"fine", fine}, {"plain", plain}, {"alone", alone}};
+    open_all();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (argc < 2 || strcmp(argv[1], "all") == 0 || strcmp(argv[1], cases[i].name) == 0)
+            cases[i].run();
+    CL(clReleaseProgram(program));
+    CL(clReleaseCommandQueue(tangled));
+    for (int i = 0; i < DEVICES; i++)
+        CL(clReleaseCommandQueue(queues[i]));
+    CL(clReleaseContext(context));
+    return 0;
+}
