@@ -16,7 +16,7 @@
 
 #define PARTS_LEAST 16u
 #define PARTS_MOST  256u
-#define MORE_MAX    (2 + 2 * SONDE_LLVM_SETS_MAX) /* parameters of ours */
+#define MORE_MAX    (3 + 2 * SONDE_LLVM_SETS_MAX) /* parameters of ours */
 
 struct llvm sonde__llvm;
 
@@ -51,7 +51,7 @@ static const struct {
 };
 #define LISTS (sizeof lists / sizeof *lists)
 
-/* How many parameters are ours, and what number `i` of them is: the area, a table, then marks and their number by turns. */
+/* How many parameters are ours, and what number `i` of them is: those of first_more, then marks and their number by turns. */
 static uint32_t more_parameters(const struct sonde_llvm_kernel *out)
 {
     return first_more(out) + 2 * out->sets;
@@ -59,7 +59,7 @@ static uint32_t more_parameters(const struct sonde_llvm_kernel *out)
 
 static int kind_of_more(const struct sonde_llvm_kernel *out, uint32_t i)
 {
-    return i < first_more(out) || (i - first_more(out)) % 2 == 0 ? POINTER : NUMBER;
+    return (i < first_more(out) ? i < 2 : (i - first_more(out)) % 2 == 0) ? POINTER : NUMBER;
 }
 
 static unsigned kind_of(ref context, const char *name)

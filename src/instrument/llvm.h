@@ -3,7 +3,8 @@
  *
  * Each kernel of the module gets more parameters, behind its own. Where counts and values are wanted, the address of its area (plan.h: counts,
  * values, owners), with as many parts as there may be threads of the runtime that execute work-items, and one more that the others share. Where accesses to
- * other memory are (SONDE_PLAN_REMOTE), the area, whose parts all share, and a table (struct sonde_plan_shared).
+ * other memory are (SONDE_PLAN_REMOTE), the area, whose parts all share, a table (struct sonde_plan_shared), and a bit for each
+ * of the first 64 parameters that points to memory of the host which is in no table.
  * Then, for each of the parameters through which it writes (SONDE_PLAN_SETS), where there are marks, a byte for each `grain` bytes behind the
  * parameter, and how many: what lies elsewhere is not marked.
  * Functions that are part of the runtime's library lose their bodies: the runtime links them again.

@@ -76,10 +76,10 @@ unsigned sonde__llvm_bits(ref type);
 /* Puts in what kernel->out->plan says, once the kernel has its parameters more. False: no memory. */
 bool sonde__llvm_put(struct kernel *k);
 
-/* How many of those parameters come before marks: an area, and then a table. */
+/* How many of those parameters come before marks: an area; then, of REMOTE, a table and a number. */
 static inline uint32_t first_more(const struct sonde_llvm_kernel *out)
 {
-    return out->plan.what & SONDE_PLAN_REMOTE ? 2 : (out->plan.what & SONDE_PLAN_VALUES ? 1 : 0);
+    return out->plan.what & SONDE_PLAN_REMOTE ? 3 : (out->plan.what & SONDE_PLAN_VALUES ? 1 : 0);
 }
 
 #endif

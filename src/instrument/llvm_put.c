@@ -19,7 +19,7 @@ struct maker {
     ref count[ACCESSES_MAX];   /* of blocks */
     ref kept[ACCESSES_MAX][VALUE_WORDS];
     ref area, part;            /* of the thread */
-    ref table, counters;       /* SONDE_PLAN_REMOTE; of the thread, too */
+    ref table, system, counters; /* SONDE_PLAN_REMOTE; of the thread, too */
     struct guess {
         ref stands, value, slope, offset;       /* as the thread began */
         ref lined_wanted;                       /* a line stands, or is voted on */
@@ -321,8 +321,10 @@ static void put_remote(struct maker *m, uint32_t access)
     const struct kernel *k = m->k;
     const struct sonde_llvm_access *a = &k->access[access];
     sonde__llvm.PositionBuilderBefore(m->b, k->at[access].instruction);
+    const uint64_t bit = a->parameter && a->parameter <= 64 ? 1ull << (a->parameter - 1) : 0;
+    const ref system = sonde__llvm.BuildICmp(m->b, IS_NOT_EQUAL, sonde__llvm.BuildAnd(m->b, m->system, constant(m, bit), ""), constant(m, 0), "");
     ref argument[] = {m->table, word_at(m, m->counters, access * SONDE_PLAN_REMOTE_SLOTS * sizeof(uint64_t)), put_address(m, access),
-                      constant(m, (uint64_t)a->element_bytes * a->elements), sonde__llvm.ConstInt(sonde__llvm.IntTypeInContext(k->context, 1), a->writes, 0)};
+                      constant(m, (uint64_t)a->element_bytes * a->elements), sonde__llvm.ConstInt(sonde__llvm.IntTypeInContext(k->context, 1), a->writes, 0), system};
     put_call(m, "sonde_remote", argument, sizeof argument / sizeof *argument);
 }
 
@@ -331,6 +333,7 @@ static void put_remotes(struct maker *m)
     const struct kernel *k = m->k;
     sonde__llvm.PositionBuilderBefore(m->b, sonde__llvm.GetFirstInstruction(sonde__llvm.GetFirstBasicBlock(k->function)));
     m->table = parameter_of_ours(m, 1);
+    m->system = sonde__llvm.GetParam(k->function, k->out->parameters + 2);
     ref whose[] = {parameter_of_ours(m, 0), constant(m, sonde__plan_part(&k->out->plan)), constant(m, 0), constant(m, k->out->parts - 1)};
     m->counters = put_call(m, "sonde_part", whose, 4);
     for (uint32_t i = 0; i < k->accesses; i++)

@@ -2,7 +2,7 @@
  *
  * Most addresses lie before the first range or behind the last one. The others are looked for by halves, and where the memory's owner is another, the thread is
  * counted in the owner's slot, by an atomic operation: parts are shared. Then what is written is its device's. Nobody waits for anybody: of two devices
- * that write one place at once, either may be the last.
+ * that write one place at once, either may be the last. What is in no range, and through a parameter that points to memory of the host, is that one's.
  */
 #ifndef SONDE_INSTRUMENT_LLVM_REMOTE_H
 #define SONDE_INSTRUMENT_LLVM_REMOTE_H
@@ -12,18 +12,18 @@
 _Static_assert(offsetof(struct sonde_plan_shared, bytes) == 8 && offsetof(struct sonde_plan_shared, ranges) == 16 && offsetof(struct sonde_plan_shared, own) == 24 &&
                    offsetof(struct sonde_plan_shared, range) == 32 && sizeof(struct sonde_plan_shared_range) == 40 &&
                    offsetof(struct sonde_plan_shared_range, bytes) == 8 && offsetof(struct sonde_plan_shared_range, writers) == 16 &&
-                   offsetof(struct sonde_plan_shared_range, slot) == 24 && SONDE_PLAN_REMOTE_SLOTS == 32 && SONDE_PLAN_SHARED_SHIFT == 2,
+                   offsetof(struct sonde_plan_shared_range, slot) == 24 && SONDE_PLAN_REMOTE_SLOTS == 32 && SONDE_PLAN_SHARED_SHIFT == 2 && SONDE_PLAN_SHARED_SYSTEM == 31,
                "the texts below have them");
 
 /* clang-format off */
 #define AT(name, of, bytes)   "  " name ".at = getelementptr i8, PTR " of ", i64 " bytes "\n"
 #define READ(name, of, bytes) AT(name, of, bytes) "  " name " = load i64, PTR " name ".at, align 8\n"
 #define REMOTE(HOW)                                                                                  \
-    "define void @sonde_remote(PTR %table, PTR %counters, i64 %address, i64 %bytes, i1 %writes) " HOW " {\n" \
+    "define void @sonde_remote(PTR %table, PTR %counters, i64 %address, i64 %bytes, i1 %writes, i1 %system) " HOW " {\n" \
     READ("%begin", "%table", "0") READ("%all", "%table", "8")                                        \
     "  %in = sub i64 %address, %begin\n"                                                             \
     "  %is.in = icmp ult i64 %in, %all\n"                                                            \
-    "  br i1 %is.in, label %search, label %end\n"                                                    \
+    "  br i1 %is.in, label %search, label %unknown\n"                                                \
     "search:\n"                                                                                      \
     READ("%count", "%table", "16")                                                                   \
     AT("%first", "%table", "32")                                                                     \
@@ -49,7 +49,13 @@ _Static_assert(offsetof(struct sonde_plan_shared, bytes) == 8 && offsetof(struct
     READ("%from", "%range.at", "0") READ("%size", "%range.at", "8") READ("%writers", "%range.at", "16") \
     "  %place = sub i64 %address, %from\n"                                                           \
     "  %is.there = icmp ult i64 %place, %size\n"                                                     \
-    "  br i1 %is.there, label %whose, label %end\n"                                                  \
+    "  br i1 %is.there, label %whose, label %unknown\n"                                              \
+    "unknown:\n"                                                                                     \
+    "  br i1 %system, label %host, label %end\n"                                                     \
+    "host:\n"                                                                                        \
+    "  %host.counter = getelementptr i64, PTR %counters, i64 31\n"                \
+    "  %host.old = atomicrmw add PTR %host.counter, i64 1 monotonic\n"                               \
+    "  br label %end\n"                                                                              \
     "whose:\n"                                                                                       \
     READ("%own", "%table", "24")                                                                     \
     "  %cell = lshr i64 %place, 2\n"                                                                 \

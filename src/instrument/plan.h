@@ -165,6 +165,7 @@ struct sonde_plan_remote {
 #define SONDE_PLAN_SHARED_OWNERS 16u
 #define SONDE_PLAN_SHARED_RANGES 512u
 #define SONDE_PLAN_SHARED_SHIFT  2u
+#define SONDE_PLAN_SHARED_SYSTEM 31u /* the slot of memory of the host that nobody allocated as shared, which a parameter points to */
 struct sonde_plan_shared {
     uint64_t begin, bytes; /* of all ranges */
     uint64_t ranges, own;  /* how many; the owner that the kernel's device is */

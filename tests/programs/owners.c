@@ -1,13 +1,16 @@
 /* owners.c - kernels of two devices of one context that load, store and change what the other one has in shared virtual memory: tests/report/owners_test.py has how
  * many accesses go from where to where, once each.
  *
- * `owners CASE`: the function of that name; `owners`: all of them. PoCL shows two devices where it is asked to; it is, unless somebody else asked for
+ * `owners CASE`: the function of that name, and lines of kernels are known, of which PoCL has things to say; `owners`: all of them, without. PoCL shows two devices where it is asked to; it is, unless somebody else asked for
  * something (directions.c).
  *
- * case: owners
- * case: owners all => any
+ * case: plain => kernel=49 read=8 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=1 svm_migrate=2 barrier=2
+ * case: looked-at => kernel=49 read=8 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=1 svm_migrate=2 barrier=2; record=--comm
  */
 #include "guest.h"
+
+#include <CL/cl_ext.h>
+#include <stdint.h>
 
 enum {
     DEVICES = 2,
@@ -58,7 +61,7 @@ static cl_program program;
 
 #define APART __attribute__((noinline))
 
-static void open_all(void)
+static void open_all(const char *options)
 {
     cl_platform_id platform;
     cl_uint count = 0;
@@ -75,7 +78,7 @@ static void open_all(void)
         CLP(queues[i] = clCreateCommandQueue(context, devices[i], 0, &status));
     CLP(tangled = clCreateCommandQueue(context, devices[1], CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &status));
     CLP(program = clCreateProgramWithSource(context, 1, &text, NULL, &status));
-    CL(clBuildProgram(program, DEVICES, devices, "-g", NULL, NULL));
+    CL(clBuildProgram(program, DEVICES, devices, options, NULL, NULL));
 }
 
 static cl_kernel kernel_of(const char *name)
@@ -364,6 +367,76 @@ APART static void fine(void)
     clSVMFree(context, a);
 }
 
+#define EXTENSION(name) name##_fn name = (name##_fn)(uintptr_t)clGetExtensionFunctionAddressForPlatform(platform, #name)
+
+static void fill_usm(clSetKernelArgMemPointerINTEL_fn set, int device, int *a, int by)
+{
+    cl_kernel fill = kernel_of("fill");
+    CL(set(fill, 0, a));
+    CL(clSetKernelArg(fill, 1, sizeof by, &by));
+    run(queues[device], fill, 0, N, 0);
+}
+
+static void sum_usm(clSetKernelArgMemPointerINTEL_fn set, int device, const int *a, cl_mem out)
+{
+    cl_kernel sum = kernel_of("sum");
+    CL(set(sum, 0, a));
+    CL(clSetKernelArg(sum, 1, sizeof out, &out));
+    run(queues[device], sum, 0, N, 0);
+}
+
+/* Intel's unified shared memory. The host's: N stores of device 0 to it, N loads of device 1 from it. Device 0's: N loads of device 1 from 0, N stores of device 1 to 0, and
+ * none of device 0's own. What moves: N loads of device 0 from 1. */
+APART static void usm(void)
+{
+    cl_platform_id platform;
+    cl_int status;
+    cl_mem out = buffer(N * sizeof(int));
+    CL(clGetDeviceInfo(devices[0], CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL));
+    EXTENSION(clHostMemAllocINTEL);
+    EXTENSION(clDeviceMemAllocINTEL);
+    EXTENSION(clSharedMemAllocINTEL);
+    EXTENSION(clEnqueueMemcpyINTEL);
+    EXTENSION(clMemFreeINTEL);
+    EXTENSION(clSetKernelArgMemPointerINTEL);
+    if (!clHostMemAllocINTEL || !clSetKernelArgMemPointerINTEL)
+        return;
+    int *host = clHostMemAllocINTEL(context, NULL, N * sizeof *host, 0, &status);
+    int *own = clDeviceMemAllocINTEL(context, devices[0], NULL, N * sizeof *own, 0, &status);
+    int *both = clSharedMemAllocINTEL(context, NULL, NULL, N * sizeof *both, 0, &status);
+    if (!host || !own || !both)
+        exit(7);
+    fill_usm(clSetKernelArgMemPointerINTEL, 0, host, 1);
+    sum_usm(clSetKernelArgMemPointerINTEL, 1, host, out);
+    fill_usm(clSetKernelArgMemPointerINTEL, 0, own, 1);
+    sum_usm(clSetKernelArgMemPointerINTEL, 1, own, out);
+    fill_usm(clSetKernelArgMemPointerINTEL, 1, own, 2);
+    CL(clEnqueueMemcpyINTEL(queues[1], CL_TRUE, both, own, N * sizeof *own, 0, NULL, NULL));
+    sum_usm(clSetKernelArgMemPointerINTEL, 0, both, out);
+    print("usm", out, N);
+    CL(clMemFreeINTEL(context, host));
+    CL(clMemFreeINTEL(context, own));
+    CL(clMemFreeINTEL(context, both));
+    CL(clReleaseMemObject(out));
+}
+
+/* The host's own memory, where kernels may use that: N loads of device 0 from the host. */
+APART static void heap(void)
+{
+    cl_device_svm_capabilities can = 0;
+    CL(clGetDeviceInfo(devices[0], CL_DEVICE_SVM_CAPABILITIES, sizeof can, &can, NULL));
+    if (!(can & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM))
+        return;
+    int *a = malloc(N * sizeof *a);
+    cl_mem out = buffer(N * sizeof *a);
+    for (int i = 0; i < N; i++)
+        a[i] = i;
+    sum_all(queues[0], a, out, 0);
+    print("heap", out, N);
+    CL(clReleaseMemObject(out));
+    free(a);
+}
+
 /* Buffers alone, and shared virtual memory that the launch cannot reach: nothing. */
 APART static void plain(void)
 {
@@ -407,10 +480,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"pair", pair}, {"halves", halves}, {"lists", lists}, {"lanes", lanes}, {"atomics", atomics}, {"shapes", shapes}, {"widths", widths}, {"moves", moves}, {"order", order}, {"over", over}, {"fine", fine}, {"plain", plain}, {"alone", alone}};
-    open_all();
+    } cases[] = {{"pair", pair}, {"halves", halves}, {"lists", lists}, {"lanes", lanes}, {"atomics", atomics}, {"shapes", shapes}, {"widths", widths}, {"moves", moves}, {"order", order}, {"over", over}, {"fine", fine}, {"usm", usm}, {"heap", heap}, {"plain", plain}, {"alone", alone}};
+    open_all(argc > 1 ? "-g" : "");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (argc < 2 || strcmp(argv[1], "all") == 0 || strcmp(argv[1], cases[i].name) == 0)
+        if (argc < 2 || strcmp(argv[1], cases[i].name) == 0)
             cases[i].run();
     CL(clReleaseProgram(program));
     CL(clReleaseCommandQueue(tangled));

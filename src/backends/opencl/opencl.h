@@ -111,6 +111,7 @@ struct sonde_cl_kernel {
     struct sonde_cl_parameter *parameters;    /* values.c: */
     uint32_t parameters_known;                /* so many */
     struct sonde_cl_argument *argument;       /* twins.c: as they were set, */
+    uint32_t argument_count;                  /* up to the last one, */
     struct sonde_cl_twin *twin;               /* and the copies that are launched */
 };
 
@@ -316,8 +317,6 @@ void sonde__cl_values_svm_writes(uint32_t object); /* of shared virtual memory *
 /* Shared virtual memory is about to be freed, now or (`enqueue`) by an operation: comparisons of it come first. */
 void sonde__cl_values_svm_freeing(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_uint count, void *const *pointers);
 void sonde__cl_values_collect(enum sonde_collect how);
-/* What the kernel's code says of its parameters, as many as are set: what it does not say stays 0. NULL: no memory. */
-const struct sonde_cl_parameter *sonde__cl_parameters(const cl_icd_dispatch *real, cl_kernel handle, struct sonde_cl_kernel *kernel);
 void sonde__cl_values_check(cl_command_queue queue);    /* a call that came by */
 void sonde__cl_values_released(cl_command_queue queue); /* about to be: a reference of the program's */
 void sonde__cl_values_forget(void);                     /* in a forked child */

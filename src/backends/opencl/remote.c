@@ -87,9 +87,9 @@ static struct area *area_of(const cl_icd_dispatch *real, const struct sonde_cl_t
 /* Where an argument points to, as far as that is shared memory; NULL: nowhere. */
 static const void *pointer_of(const struct sonde_cl_kernel *kernel, uint32_t argument)
 {
-    const struct sonde_cl_argument *a = kernel->argument && argument < ARGUMENTS_MAX ? &kernel->argument[argument] : NULL;
+    const struct sonde_cl_argument *a = &kernel->argument[argument];
     cl_mem mem;
-    if (!a || !a->set || !a->value || a->svm || a->bytes != sizeof mem)
+    if (!a->set || !a->value || a->svm || a->bytes != sizeof mem)
         return sonde__cl_twin_pointer(kernel, argument);
     memcpy(&mem, a->value, sizeof mem);
     return sonde__cl_mem_object(mem) ? atomic_load(&sonde__cl_mem(mem)->over) : NULL;
@@ -101,10 +101,21 @@ static const void *pointer_listed(const struct sonde_cl_kernel *kernel, uint32_t
     return kernel->indirect.object[i] && sonde_object_find(kernel->indirect.object[i], &known) ? (const void *)(uintptr_t)known.address : NULL;
 }
 
+/* A bit for each argument that points to memory of the host's which nobody allocated as shared. */
+static cl_ulong system_pointers(const struct sonde_cl_reach *reach, const struct sonde_cl_kernel *kernel)
+{
+    cl_ulong bits = 0;
+    for (uint32_t i = 0; i < kernel->argument_count && i < 64; i++) {
+        const void *pointer = sonde__cl_twin_pointer(kernel, i);
+        bits |= pointer && sonde__cl_shared_is_system(reach, pointer) ? 1ull << i : 0;
+    }
+    return bits;
+}
+
 static bool points(const struct sonde_cl_reach *reach, const struct sonde_cl_kernel *kernel, bool *silent)
 {
     bool any = false;
-    for (uint32_t i = 0; i < kernel->arguments.count; i++) {
+    for (uint32_t i = 0; i < kernel->argument_count; i++) {
         const void *pointer = pointer_of(kernel, i);
         any |= pointer && sonde__cl_shared_is_other(reach, pointer, silent);
     }
@@ -124,18 +135,19 @@ static bool reads_pointers(const struct sonde_llvm_kernel *code)
     return any;
 }
 
-/* What is not looked at is the device's, all of it. */
+/* What it writes, and is not looked at, is the device's, all of it. */
 static void take_all(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel handle, struct sonde_cl_kernel *kernel)
 {
-    const struct sonde_cl_parameter *parameters = sonde__cl_parameters(sonde__cl_target(queue), handle, kernel);
-    for (uint32_t i = 0; i < kernel->arguments.count && i < ARGUMENTS_MAX; i++) {
+    const struct sonde_cl_twin *t = sonde__cl_twin_of(sonde__cl_target(queue), queue, handle, kernel, SONDE_PLAN_REMOTE);
+    enqueue->code = t && t->code && t->code->accesses ? t->code : NULL;
+    for (uint32_t i = 0; i < kernel->argument_count; i++) {
         const void *pointer = pointer_of(kernel, i);
-        if (pointer && !(parameters && i < kernel->parameters_known && parameters[i].reads_only))
+        if (pointer && (!enqueue->code || sonde__cl_code_how(enqueue, i) & SONDE_FLOW_WRITE))
             sonde__cl_shared_take(enqueue, queue, pointer, 0, false);
     }
     for (uint32_t i = 0; i < kernel->indirect.count; i++) {
         const void *pointer = pointer_listed(kernel, i);
-        if (pointer)
+        if (pointer && (!enqueue->code || enqueue->code->writes_unknown))
             sonde__cl_shared_take(enqueue, queue, pointer, 0, false);
     }
 }
@@ -157,11 +169,11 @@ static bool put_list(const cl_icd_dispatch *real, const struct sonde_cl_twin *t,
 }
 
 static bool set_arguments(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, const struct sonde_cl_kernel *kernel, const struct sonde_cl_reach *reach,
-                          const struct area *a)
+                          cl_ulong system, const struct area *a)
 {
     const cl_uint at = sonde__cl_area_at(t->code);
     return sonde__cl_twin_arguments(real, t, kernel) && put_list(real, t, kernel) && real->clSetKernelArg(t->kernel, at, sizeof a->mem, &a->mem) == CL_SUCCESS &&
-           sonde__cl_shared_table(reach, t->kernel, at + 1);
+           sonde__cl_shared_table(reach, t->kernel, at + 1) && real->clSetKernelArg(t->kernel, at + 2, sizeof system, &system) == CL_SUCCESS;
 }
 
 /* NONE: all its accesses are known. The copy is locked, if there is one; else it has none to other memory. */
@@ -170,8 +182,9 @@ static enum sonde_value_missed swap(struct sonde_cl_enqueue *enqueue, cl_command
 {
     const cl_icd_dispatch *real = sonde__cl_target(queue);
     bool silent = false;
-    const bool pointed = points(reach, kernel, &silent);
-    if (!reach->any)
+    const cl_ulong system = reach->system ? system_pointers(reach, kernel) : 0;
+    const bool pointed = (reach->any && points(reach, kernel, &silent)) || system;
+    if (!reach->any && !system)
         return SONDE_VALUE_MISSED_NONE;
     if (reach->many)
         return SONDE_VALUE_MISSED_OBJECTS;
@@ -185,7 +198,7 @@ static enum sonde_value_missed swap(struct sonde_cl_enqueue *enqueue, cl_command
     if (!a)
         return SONDE_VALUE_MISSED_MEMORY;
     sonde__lock(&t->lock);
-    if (!set_arguments(real, t, kernel, reach, a)) {
+    if (!set_arguments(real, t, kernel, reach, system, a)) {
         sonde__unlock(&t->lock);
         return SONDE_VALUE_MISSED_ARGUMENTS;
     }

@@ -48,12 +48,13 @@ struct sonde_cl_place {
     cl_uint devices;
     cl_device_id device[DEVICES_MAX];
     uint32_t id[DEVICES_MAX];
+    bool system[DEVICES_MAX]; /* its kernels may access any memory of the host's */
     bool followed;        /* all are CPUs, and not more than there is room for */
     struct slot {
         uint32_t site, owner; /* owner 0: it is free */
     } slots[SLOTS];
     struct table {
-        uint64_t version; /* of all.version; 0: none yet */
+        uint64_t version; /* 1 + that of all; 0: none yet */
         bool any, many, silent;
         cl_mem mem;       /* as the runtime has it */
     } tables[DEVICES_MAX];
@@ -172,8 +173,11 @@ static void ask_devices(const cl_icd_dispatch *real, struct sonde_cl_place *p)
     p->devices = p->followed ? count : 0;
     for (cl_uint i = 0; i < p->devices; i++) {
         cl_device_type type = 0;
+        cl_device_svm_capabilities capabilities = 0;
         real->clGetDeviceInfo(p->device[i], CL_DEVICE_TYPE, sizeof type, &type, NULL);
         p->followed &= (type & CL_DEVICE_TYPE_CPU) != 0;
+        real->clGetDeviceInfo(p->device[i], CL_DEVICE_SVM_CAPABILITIES, sizeof capabilities, &capabilities, NULL);
+        p->system[i] = capabilities & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM;
         p->id[i] = sonde__cl_device_id(p->device[i]);
     }
 }
@@ -187,6 +191,7 @@ static struct sonde_cl_place *place_of(const cl_icd_dispatch *real, cl_context c
     if (p || !(p = sonde__memory_get(sizeof *p)))
         return p;
     p->context = context;
+    p->slots[SONDE_PLAN_SHARED_SYSTEM].owner = HOST;
     ask_devices(real, p);
     p->next = all.places;
     all.places = p;
@@ -249,7 +254,7 @@ static uint32_t slot_of(struct sonde_cl_place *p, const struct stretch *s, uint3
     if (object)
         sonde_value_sites(&object, 1, &site);
     const uint32_t slot = slot_in(p, site, owner, 0, SLOTS_SITES);
-    return slot < SLOTS ? slot : slot_in(p, 0, owner, SLOTS_SITES, SLOTS);
+    return slot < SLOTS ? slot : slot_in(p, 0, owner, SLOTS_SITES, SONDE_PLAN_SHARED_SYSTEM);
 }
 
 static bool add_range(const cl_icd_dispatch *real, struct sonde_cl_place *p, uint32_t device, struct stretch *s)
@@ -280,7 +285,7 @@ static void fill_table(const cl_icd_dispatch *real, struct sonde_cl_place *p, ui
 {
     struct table *t = &p->tables[device];
     struct sonde_plan_shared *made = &all.table;
-    t->version = all.version;
+    t->version = all.version + 1;
     t->any = t->many = t->silent = false;
     made->ranges = 0;
     made->own = DEVICES + device;
@@ -294,12 +299,12 @@ static void fill_table(const cl_icd_dispatch *real, struct sonde_cl_place *p, ui
     if (t->mem)
         real->clReleaseMemObject(t->mem); /* launches that have it keep it */
     t->mem = NULL;
-    if (!made->ranges || t->many)
+    if (t->many)
         return;
     const struct sonde_plan_shared_range *last = &made->range[made->ranges - 1];
     cl_int status;
-    made->begin = made->range[0].begin;
-    made->bytes = last->begin + last->bytes - made->begin;
+    made->begin = made->ranges ? made->range[0].begin : 0;
+    made->bytes = made->ranges ? last->begin + last->bytes - made->begin : 0;
     t->mem = real->clCreateBuffer(p->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, offsetof(struct sonde_plan_shared, range) + made->ranges * sizeof *last, made, &status);
     t->many = status != CL_SUCCESS;
 }
@@ -313,16 +318,17 @@ bool sonde__cl_shared_reach(cl_command_queue queue, struct sonde_cl_reach *out)
         real->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL) != CL_SUCCESS)
         return false;
     sonde__lock(&all.lock);
-    struct sonde_cl_place *p = all.stretches ? place_of(real, out->context) : NULL;
+    struct sonde_cl_place *p = place_of(real, out->context);
     const uint32_t owner = p ? owner_of(p, device) : (uint32_t)OWNERS;
     if (owner < OWNERS) {
         struct table *t = &p->tables[owner - DEVICES];
-        if (t->version != all.version)
+        if (t->version != all.version + 1)
             fill_table(real, p, owner - DEVICES);
         out->place = p;
         out->device = owner - DEVICES;
         out->device_id = p->id[out->device];
         out->any = t->any;
+        out->system = p->system[out->device] && !sonde_is_attached(); /* else shared memory may have been allocated before */
         out->many = t->many;
     }
     sonde__unlock(&all.lock);
@@ -345,12 +351,20 @@ bool sonde__cl_shared_is_other(const struct sonde_cl_reach *reach, const void *p
     return is;
 }
 
+bool sonde__cl_shared_is_system(const struct sonde_cl_reach *reach, const void *pointer)
+{
+    sonde__lock(&all.lock);
+    const bool is = reach->system && !stretch_at(pointer);
+    sonde__unlock(&all.lock);
+    return is;
+}
+
 bool sonde__cl_shared_table(const struct sonde_cl_reach *reach, cl_kernel kernel, cl_uint argument)
 {
     const cl_icd_dispatch *real = sonde__cl_target(kernel);
     sonde__lock(&all.lock);
     struct table *t = &reach->place->tables[reach->device];
-    if (t->version != all.version) /* another thread has allocated */
+    if (t->version != all.version + 1) /* another thread has allocated */
         fill_table(real, reach->place, reach->device);
     const bool done = t->mem && real->clSetKernelArg(kernel, argument, sizeof t->mem, &t->mem) == CL_SUCCESS;
     sonde__unlock(&all.lock);

@@ -15,6 +15,7 @@ struct sonde_cl_reach {
     uint32_t device;      /* its number there */
     uint32_t device_id;   /* sonde_device_add's */
     bool any;             /* there is some */
+    bool system;          /* kernels there may access any memory of the host's */
     bool many;            /* more than the table holds, or that is followed */
 };
 
@@ -35,6 +36,8 @@ bool sonde__cl_shared_reach(cl_command_queue queue, struct sonde_cl_reach *out);
 /* May an access of the launch be to another's memory, if it is through a pointer to there? *silent: the host may write that, and nobody sees it; it is left
  * alone otherwise. NULL: through any. */
 bool sonde__cl_shared_is_other(const struct sonde_cl_reach *reach, const void *pointer, bool *silent);
+/* Is it memory of the host's that nobody allocated as shared, and that kernels of the device may access all the same? */
+bool sonde__cl_shared_is_system(const struct sonde_cl_reach *reach, const void *pointer);
 /* The table of all that is as it is now, as the argument; false: the runtime refuses it. */
 bool sonde__cl_shared_table(const struct sonde_cl_reach *reach, cl_kernel kernel, cl_uint argument);
 /* What is counted in a slot: the object that stands for its memory (0: not known), and the device in whose memory it is, 0: the host's. False: the slot is free. */

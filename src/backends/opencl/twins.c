@@ -49,6 +49,7 @@ void sonde__cl_twin_argument(cl_kernel handle, cl_uint index, size_t bytes, cons
         a->value = sonde__memory_get(bytes); /* an old one, smaller than this, is never given back */
         a->room = a->value ? bytes : 0;
     }
+    kernel->argument_count = index < kernel->argument_count ? kernel->argument_count : index + 1;
     a->set = !value || svm || a->room >= bytes;
     a->svm = svm;
     a->bytes = bytes;
@@ -103,6 +104,7 @@ void sonde__cl_twin_keep(cl_kernel kernel)
 void sonde__cl_twin_made(struct sonde_cl_kernel *kernel)
 {
     kernel->twin = NULL; /* an older kernel's, with the same handle */
+    kernel->argument_count = 0;
     if (kernel->argument)
         memset(kernel->argument, 0, ARGUMENTS_MAX * sizeof *kernel->argument);
 }

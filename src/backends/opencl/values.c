@@ -236,7 +236,8 @@ static struct sonde_cl_parameter parameter_of(const cl_icd_dispatch *real, cl_ke
     };
 }
 
-const struct sonde_cl_parameter *sonde__cl_parameters(const cl_icd_dispatch *real, cl_kernel handle, struct sonde_cl_kernel *kernel)
+/* What the kernel's code says of its parameters, as many as are set: what it does not say stays 0. NULL: no memory. */
+static const struct sonde_cl_parameter *parameters_of(const cl_icd_dispatch *real, cl_kernel handle, struct sonde_cl_kernel *kernel)
 {
     static struct sonde_lock lock;
     const uint32_t count = kernel->arguments.count;
@@ -443,7 +444,7 @@ static void add_arguments(const cl_icd_dispatch *real, struct sonde_cl_enqueue *
 {
     struct sonde_cl_kernel *kernel = sonde__cl_kernel(handle);
     const bool known = sonde__cl_code_knows(enqueue);
-    const struct sonde_cl_parameter *parameters = kernel && !known ? sonde__cl_parameters(real, handle, kernel) : NULL;
+    const struct sonde_cl_parameter *parameters = kernel && !known ? parameters_of(real, handle, kernel) : NULL;
     if (!kernel || (!known && !parameters) || kernel->arguments.count > PARAMETERS_MAX) {
         sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_ARGUMENTS);
         return;

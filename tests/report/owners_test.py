@@ -1,0 +1,123 @@
+"""owners_test.py - what `sonde record --comm` counts of OpenCL kernels' accesses to memory that is another device's, or the host's: tests/programs/owners.c, on two
+devices of PoCL or (OWNERS_RUNTIME) two halves of another runtime's. Every number follows from its source.
+"""
+import os
+import subprocess
+import tempfile
+
+from views import PROGRAMS, Case  # first: it knows where the next are
+import cli
+
+PROGRAM = os.path.join(PROGRAMS, "owners")
+RUNTIME = os.environ.get("OWNERS_RUNTIME")
+N = 4096
+# By case: (kernel, line of its source, kind, from, to) -> accesses, bytes of each.
+CASES = {
+    "pair": {("sum", 6, "load", 0, 1): (3 * N, 4)},
+    "halves": {("edges", 10, "load", 0, 1): (1, 4), ("edges", 10, "load", 1, 0): (1, 4), ("fill", 2, "store", 1, 0): (N // 2, 4)},
+    "lists": {("follow", 14, "load", 0, 1): (4 * N, 6)},  # as many pointers of 8 bytes as numbers of 4
+    "lanes": {("third", 18, "load", 0, 1): (2 * ((N + 2) // 3) - (N + 14) // 15, 4), ("third", 19, "store", 1, 0): ((N + 4) // 5, 4)},
+    "atomics": {("count", 22, "atomic", 0, 1): (8, 4), ("count", 22, "atomic", 1, 0): (8, 4),
+                ("count", 23, "atomic", 0, 1): (1, 4), ("count", 23, "atomic", 1, 0): (1, 4)},
+    "shapes": {("loops", 28, "load", 0, 1): (5 * N, 4)},
+    "widths": {**{(f"wide_{name}", 32 + at, "load", 0, 1): (256, size) for at, (name, size) in enumerate((
+        ("uchar", 1), ("short", 2), ("int", 4), ("long", 8), ("float2", 8), ("float4", 16), ("float8", 32), ("float16", 64), ("double", 8)))},
+        ("parts", 41, "load", 0, 1): (256, 12)},
+    "moves": {("sum", 6, "load", 1, 0): (2 * N, 4), ("sum", 6, "load", "host", 1): (N, 4), ("sum", 6, "load", 0, 1): (N // 2, 4)},
+    "order": {("sum", 6, "load", 1, 0): (N, 4)},
+    "over": {("either", 42, "load", 0, 1): (64, 4), ("either", 42, "store", 1, 0): (64, 4)},
+    "fine": {("sum", 6, "load", "host", 1): (N, 4), ("fill", 2, "store", 0, "host"): (N, 4), ("sum", 6, "load", 0, 1): (N, 4)},
+    "plain": {},
+    "alone": {},
+}
+OF_INTEL = {
+    "usm": {("fill", 2, "store", 0, "host"): (N, 4), ("sum", 6, "load", "host", 1): (N, 4), ("sum", 6, "load", 0, 1): (N, 4),
+            ("fill", 2, "store", 1, 0): (N, 4), ("sum", 6, "load", 1, 0): (N, 4)},
+    "heap": {("sum", 6, "load", "host", 0): (N, 4)},
+}
+SILENT = {"fine", "usm"}  # the host may write it unseen
+
+
+def found_in(rows):
+    return {(row["kernel"], row["line"], row["kind"], row["from"], row["to"]): (row["operations"], row["bytes"] / row["operations"])
+            for row in rows if row["kernel"]}
+
+
+class Owners(Case):
+    def setUp(self):
+        super().setUp()
+        if RUNTIME:
+            vendor = self.path("runtime.icd")
+            with open(vendor, "w") as file:
+                file.write(RUNTIME + "\n")
+            os.environ["OCL_ICD_VENDORS"] = vendor
+
+    def comm(self, case, *options):
+        path = self.record(PROGRAM, case, options=("--comm", *options))
+        plain = subprocess.run([PROGRAM, case], capture_output=True, text=True, check=True)
+        self.assertEqual([line for line in self.said.splitlines() if not line.startswith("sonde: ")], plain.stdout.splitlines())
+        return path, self.json(path, "comm")
+
+    def test_accesses(self):
+        for case, expected in {**CASES, **(OF_INTEL if RUNTIME else {})}.items():
+            with self.subTest(case):
+                path, value = self.comm(case)
+                found = found_in(value["lines"])
+                if RUNTIME and case == "atomics":  # lanes of a vector look whose it is at once
+                    self.assertEqual(found.keys(), expected.keys())
+                    self.assertTrue(all(expected[key][0] <= found[key][0] <= 64 and found[key][1] == 4 for key in found), found)
+                else:
+                    self.assertEqual(found, expected)
+                kinds = ("load", "store", "atomic")
+                self.assertTrue(all(row["exact"] != (case in SILENT) for row in value["pairs"] if row["kind"] in kinds), value["pairs"])
+                for each in "pairs", "objects":
+                    self.assertEqual(sum(row["bytes"] for row in value[each] if row["kind"] in kinds), sum(row["bytes"] for row in value["lines"] if row["kernel"]))
+                self.assertTrue(all(row["engine"] == "spirv" and row["looked_at"] == row["launches"] for row in value["coverage"]), value["coverage"])
+                self.assertTrue(all((row["reason"] or "").startswith("the host may have") for row in value["coverage"]) if case == "fine" else True)
+                self.assertEqual("which nobody sees" in " ".join(self.ok("report", path, "comm").out.split()), case in SILENT)
+
+    def test_whose(self):
+        """The object and the calling context of what is loaded."""
+        _, value = self.comm("pair")
+        [line] = [row for row in value["lines"] if row["kernel"]]
+        [thing] = [row for row in value["objects"] if row["kind"] == "load"]
+        self.assertEqual([frame["name"] for frame in line["frames"]][:4], ["run", "sum_all", "pair", "main"])
+        self.assertEqual(line["file"], "<source>")
+        self.assertEqual((thing["name"], thing["from"], thing["to"], thing["owner"], thing["bytes"]), ("svm", 0, 1, 0, 4 * 3 * N))
+        self.assertIn("pair() owners.c", thing["site"])
+
+    def test_sample(self):
+        """The first and the third of three launches; the second one is said to have had as much."""
+        _, value = self.comm("pair", "--comm-sample", "1/2")
+        self.assertEqual(found_in(value["lines"]), {("sum", 6, "load", 0, 1): (2 * N, 4)})
+        [pair] = [row for row in value["pairs"] if row["kind"] == "load"]
+        self.assertEqual((pair["exact"], pair["bytes"], round(pair["estimated_bytes"])), (False, 4 * 2 * N, 4 * 3 * N))
+        coverage = {row["kernel"]: (row["launches"], row["looked_at"]) for row in value["coverage"]}
+        self.assertEqual(coverage, {"sum": (4, 3), "fill": (1, 1)})
+
+    def test_kernel(self):
+        """What a kernel may have written that is not looked at is its device's."""
+        _, value = self.comm("pair", "--kernel", "su*")
+        self.assertEqual(found_in(value["lines"]), CASES["pair"])
+        reasons = {row["kernel"]: row["reason"] for row in value["coverage"]}
+        self.assertEqual(reasons, {"sum": None, "fill": "not asked for (--kernel)"})
+
+    def test_nothing(self):
+        """Where a launch cannot reach memory of another device, or the process has none, the runtime compiles nothing more."""
+        for case in () if RUNTIME else ("alone", "pair"):  # PoCL's cache tells what it compiled
+            with tempfile.TemporaryDirectory() as cache:
+                env = {**os.environ, "POCL_CACHE_DIR": cache}
+                compiled = lambda: {name for _, below, _ in os.walk(cache) for name in below if len(name) > 30}
+                subprocess.run([PROGRAM, case], env=env, capture_output=True, check=True)
+                before = compiled()
+                subprocess.run([cli.SONDE, "record", "--force", "--comm", "-o", self.path("m.sonde"), "--", PROGRAM, case], env=env, capture_output=True, check=True)
+                self.assertEqual(compiled() == before, case == "alone", (before, compiled()))
+
+    def test_copies(self):
+        """--comm=copies looks at no kernel."""
+        path = self.record(PROGRAM, "pair", options=("--comm=copies",))
+        value = self.json(path, "comm")
+        self.assertEqual((found_in(value["lines"]), value["coverage"]), ({}, []))
+
+
+cli.main()
