@@ -411,12 +411,10 @@ class Bench:
 
     # ---- values ----------------------------------------------------------------------
 
-    def values(self):
-        """Kernels' times by the runtime's clock, and the program's, under each kind of --values."""
-        say(f"Values: six kernels on PoCL (bench/values.c), × of their time under `sonde record` alone, median [95 %], {self.rounds} rounds")
-        options = {"nothing": None, "sonde": [], "--values=fine": ["--values=fine"], "--values-sample=1/20": ["--values=fine", "--values-sample=1/20"],
-                   "--values-blocks=1/16": ["--values=fine", "--values-blocks=1/16"], "--values": ["--values"]}
-        command = [f"{self.build}/bench/bench-values", "1048576", "40"]
+    def kernels(self, title, command, options):
+        """Times of kernels by the runtime's clock, and the program's, × of those of `sonde record` alone, under each of the options: one list for each name."""
+        say(f"{title}, × of their time under `sonde record` alone, median [95 %], {self.rounds} rounds")
+        options = {"nothing": None, "sonde": [], **options}
         kernels, programs = {name: {} for name in options}, {name: [] for name in options}
         for turn in range(-1, self.rounds):  # the first fills the caches of compiled kernels
             for name in random.sample(list(options), len(options)):
@@ -439,7 +437,19 @@ class Bench:
             mean = statistics.geometric_mean(middle.values())
             say(f"    {name:22} kernels {mean:5.2f} ({', '.join(f'{k} {r:.2f}' for k, r in middle.items())}); program {statistics.median(ratios):.2f} [{low:.2f}, {high:.2f}]")
         quiet = {k: statistics.median(a / b for a, b in zip(ns, kernels["nothing"][k])) for k, ns in kernels["sonde"].items()}
-        say(f"    {'without --values':22} kernels {statistics.geometric_mean(quiet.values()):5.2f}, × of their time without Sonde")
+        say(f"    {'without these':22} kernels {statistics.geometric_mean(quiet.values()):5.2f}, × of their time without Sonde")
+
+    def values(self):
+        self.kernels("Values: six kernels on PoCL (bench/values.c)", [f"{self.build}/bench/bench-values", "1048576", "40"],
+                     {"--values=fine": ["--values=fine"], "--values-sample=1/20": ["--values=fine", "--values-sample=1/20"],
+                      "--values-blocks=1/16": ["--values=fine", "--values-blocks=1/16"], "--values": ["--values"]})
+
+    def comm(self):
+        """All that kernels read is another device's, and then nothing."""
+        options = {"--comm": ["--comm"], "--comm-sample=1/20": ["--comm", "--comm-sample=1/20"]}
+        for memory, what in ("shared", "shared virtual memory of another device"), ("apart", "buffers"):
+            self.kernels(f"Accesses to other memory: six kernels on PoCL, {what} (bench/values.c)",
+                         [f"{self.build}/bench/bench-values", "1048576", "40", memory], options)
 
 
     # ---- the viewer --------------------------------------------------------------------
@@ -488,7 +498,7 @@ def machine():
 
 
 def main():
-    sections = ["enqueue", "parts", "imitation", "samples", "counters", "own", "monitor", "nodes", "programs", "short", "mpi", "lanes", "size", "analyze", "memory", "values", "viewer", "ranges", "library", "exports"]
+    sections = ["enqueue", "parts", "imitation", "samples", "counters", "own", "monitor", "nodes", "programs", "short", "mpi", "lanes", "size", "analyze", "memory", "values", "comm", "viewer", "ranges", "library", "exports"]
     parser = argparse.ArgumentParser(description="the figures of docs/performance.md")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--rounds", type=int, default=15)

@@ -54,7 +54,7 @@ static const struct sonde_option options[] = {
      .help = "--values=fine, all: in the launches that are looked at, only one of each M blocks of a kernel, or work-groups; the others run its own code. "
              "Shares are estimates then, with an interval (default: all)"},
     {.name = "comm", .type = SONDE_OPTION_CHOICE, .argument = "WHAT", .offset = AT(comm), .choices = record_comm_names, .otherwise = "all",
-     .help = "what `sonde report DIR comm` knows: copies, which needs nothing (copies); also the loads, stores and atomics of CUDA kernels to memory "
+     .help = "what `sonde report DIR comm` knows: copies, which needs nothing (copies); also the loads, stores and atomics of kernels (CUDA, and OpenCL on CPUs) to memory "
              "of other devices and of the host (kernels, all; all is the default of --comm)"},
     {.name = "comm-engine", .type = SONDE_OPTION_CHOICE, .argument = "ENGINE", .offset = AT(comm_engine), .choices = record_engine_names,
      .help = "--comm: how kernels are looked at; auto (default): in instrumented copies of those whose code is known; sanitizer: all that is machine code "
@@ -64,7 +64,7 @@ static const struct sonde_option options[] = {
              "--comm-engine=sanitizer)"},
     {.name = "comm-elements", .type = SONDE_OPTION_INT, .argument = "CELLS", .offset = AT(comm_cells), .low = 64, .high = 1 << 24, .otherwise = "65536",
      .help = "--comm: also which elements of each data object kernels access, for `sonde report DIR comm --by element`: in cells of four bytes, or of as many as leave "
-             "CELLS of an allocation (default: 65536)"},
+             "CELLS of an allocation (default: 65536); of CUDA's kernels"},
     {.name = "counters", .type = SONDE_OPTION_STRING, .argument = "LIST", .offset = AT(counters),
      .help = "what the hardware counts for each launch of a CUDA kernel, for `sonde report DIR counters`: sets (default, memory, compute, roofline, nvlink, "
              "pcie) and metrics of CUPTI, separated by commas. Kernels then run one after the other, each takes milliseconds more, and has no "

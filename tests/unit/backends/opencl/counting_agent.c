@@ -560,6 +560,32 @@ enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, ui
     return SONDE_VALUE_MISSED_NONE;
 }
 
+uint32_t sonde_remote_group(uint32_t operation)
+{
+    (void)operation;
+    return 0;
+}
+
+void sonde_remote_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine, uint32_t group)
+{
+    (void)operation;
+    (void)why;
+    (void)engine;
+    (void)group;
+}
+
+uint32_t sonde_remote_add(const struct sonde_remote_access *access)
+{
+    (void)access;
+    return 0;
+}
+
+void sonde_remote_seen(uint32_t row, uint64_t threads)
+{
+    (void)row;
+    (void)threads;
+}
+
 void sonde_value_sites(const uint32_t *objects, uint32_t count, uint32_t *sites)
 {
     for (uint32_t i = 0; i < count; i++)
