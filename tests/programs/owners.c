@@ -6,6 +6,7 @@
  *
  * case: plain => kernel=49 read=8 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=1 svm_migrate=2 barrier=2
  * case: looked-at => kernel=49 read=8 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=1 svm_migrate=2 barrier=2; record=--comm
+ * case: values => kernel=49 read=8 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=1 svm_migrate=2 barrier=2; record=--values=all
  */
 #include "guest.h"
 

@@ -52,6 +52,8 @@ static struct area *area_new(const cl_icd_dispatch *real, const struct sonde_cl_
             sonde__cl_area_put(t->code, host);
         return NULL;
     }
+    if (sonde_remote_cells())
+        sonde_note("comm: no elements of what OpenCL kernels access are counted (--comm-elements)");
     a->code = t->code;
     a->place = reach->place;
     a->device = reach->device_id;

@@ -49,7 +49,8 @@ struct sonde_cl_place {
     cl_device_id device[DEVICES_MAX];
     uint32_t id[DEVICES_MAX];
     bool system[DEVICES_MAX]; /* its kernels may access any memory of the host's */
-    bool followed;        /* all are CPUs, and not more than there is room for */
+    bool cpus;            /* all are: others run no copies */
+    bool followed;        /* there is room for all devices, and the runtime has what it takes */
     struct slot {
         uint32_t site, owner; /* owner 0: it is free */
     } slots[SLOTS];
@@ -171,11 +172,12 @@ static void ask_devices(const cl_icd_dispatch *real, struct sonde_cl_place *p)
                   real->clGetContextInfo(p->context, CL_CONTEXT_NUM_DEVICES, sizeof count, &count, NULL) == CL_SUCCESS && count <= DEVICES_MAX &&
                   real->clGetContextInfo(p->context, CL_CONTEXT_DEVICES, sizeof p->device, p->device, NULL) == CL_SUCCESS;
     p->devices = p->followed ? count : 0;
+    p->cpus = true;
     for (cl_uint i = 0; i < p->devices; i++) {
         cl_device_type type = 0;
         cl_device_svm_capabilities capabilities = 0;
         real->clGetDeviceInfo(p->device[i], CL_DEVICE_TYPE, sizeof type, &type, NULL);
-        p->followed &= (type & CL_DEVICE_TYPE_CPU) != 0;
+        p->cpus &= (type & CL_DEVICE_TYPE_CPU) != 0;
         real->clGetDeviceInfo(p->device[i], CL_DEVICE_SVM_CAPABILITIES, sizeof capabilities, &capabilities, NULL);
         p->system[i] = capabilities & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM;
         p->id[i] = sonde__cl_device_id(p->device[i]);
@@ -294,12 +296,12 @@ static void fill_table(const cl_icd_dispatch *real, struct sonde_cl_place *p, ui
             continue;
         t->any = true;
         t->silent |= s->silent;
-        t->many |= !p->followed || !add_range(real, p, device, s);
+        t->many |= p->cpus && !add_range(real, p, device, s);
     }
     if (t->mem)
         real->clReleaseMemObject(t->mem); /* launches that have it keep it */
     t->mem = NULL;
-    if (t->many)
+    if (t->many || !p->cpus)
         return;
     const struct sonde_plan_shared_range *last = &made->range[made->ranges - 1];
     cl_int status;
@@ -307,6 +309,14 @@ static void fill_table(const cl_icd_dispatch *real, struct sonde_cl_place *p, ui
     made->bytes = made->ranges ? last->begin + last->bytes - made->begin : 0;
     t->mem = real->clCreateBuffer(p->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, offsetof(struct sonde_plan_shared, range) + made->ranges * sizeof *last, made, &status);
     t->many = status != CL_SUCCESS;
+}
+
+static bool any_in(cl_context context)
+{
+    const struct stretch *s = all.stretches;
+    while (s && s->context != context)
+        s = s->next;
+    return s;
 }
 
 bool sonde__cl_shared_reach(cl_command_queue queue, struct sonde_cl_reach *out)
@@ -330,6 +340,8 @@ bool sonde__cl_shared_reach(cl_command_queue queue, struct sonde_cl_reach *out)
         out->any = t->any;
         out->system = p->system[out->device] && !sonde_is_attached(); /* else shared memory may have been allocated before */
         out->many = t->many;
+    } else {
+        out->any = out->many = any_in(out->context);
     }
     sonde__unlock(&all.lock);
     return true;
@@ -388,7 +400,7 @@ static unsigned char *writers_at(const cl_icd_dispatch *real, cl_context context
 {
     struct stretch *s = stretch_at(pointer);
     struct sonde_cl_place *p = s && s->context == context ? place_of(real, context) : NULL;
-    if (!p || !p->followed || fixed_owner(p, s) || !(p->devices > 1 || s->silent) || !has_writers(real, s))
+    if (!p || !p->followed || !p->cpus || fixed_owner(p, s) || !(p->devices > 1 || s->silent) || !has_writers(real, s))
         return NULL;
     const uint64_t from = (uintptr_t)pointer - s->from, most = s->bytes - from, count = *bytes && *bytes < most ? *bytes : most;
     const uint64_t first = from >> SONDE_PLAN_SHARED_SHIFT;

@@ -2,7 +2,8 @@
  * takes some that is made of their source or SPIR-V (source.h).
  *
  * At the first launch of a kernel the bitcode of its program is instrumented (instrument/llvm.h) and becomes a program of ours in the same context. A
- * launch gives the copy the kernel's own arguments, which are remembered for that, and what it needs more behind them.
+ * launch gives the copy the kernel's own arguments, which are remembered for that, and what it needs more behind them. What the program waits for: the
+ * compiler.
  */
 #include "twins.h"
 
