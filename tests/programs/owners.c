@@ -4,19 +4,21 @@
  * `owners CASE`: the function of that name, and lines of kernels are known, of which PoCL has things to say; `owners`: all of them, without. PoCL shows two devices where it is asked to; it is, unless somebody else asked for
  * something (directions.c).
  *
- * case: plain => kernel=49 read=8 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=1 svm_migrate=2 barrier=2
- * case: looked-at => kernel=49 read=8 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=1 svm_migrate=2 barrier=2; record=--comm
- * case: values => kernel=49 read=8 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=1 svm_migrate=2 barrier=2; record=--values=all
+ * case: plain => kernel=136 read=12 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2
+ * case: looked-at => kernel=136 read=12 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2; record=--comm
+ * case: values => kernel=136 read=12 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2; record=--values=all
  */
 #include "guest.h"
 
 #include <CL/cl_ext.h>
+#include <pthread.h>
 #include <stdint.h>
 
 enum {
     DEVICES = 2,
     N = 4096,
     ROUNDS = 3,
+    TIMES = 20,
 };
 
 static const char source[] =
@@ -149,6 +151,80 @@ APART static void pair(void)
     print("pair", out, N);
     CL(clReleaseMemObject(out));
     clSVMFree(context, a);
+}
+
+/* The same by a program that is made of its binaries. */
+APART static void binary(void)
+{
+    size_t sizes[DEVICES];
+    unsigned char *binaries[DEVICES];
+    const cl_program own = program;
+    CL(clGetProgramInfo(own, CL_PROGRAM_BINARY_SIZES, sizeof sizes, sizes, NULL));
+    for (int i = 0; i < DEVICES; i++)
+        binaries[i] = malloc(sizes[i]);
+    CL(clGetProgramInfo(own, CL_PROGRAM_BINARIES, sizeof binaries, binaries, NULL));
+    CLP(program = clCreateProgramWithBinary(context, DEVICES, devices, sizes, (const unsigned char **)binaries, NULL, &status));
+    CL(clBuildProgram(program, DEVICES, devices, "", NULL, NULL));
+    pair();
+    CL(clReleaseProgram(program));
+    program = own;
+    for (int i = 0; i < DEVICES; i++)
+        free(binaries[i]);
+}
+
+/* Memory that comes and goes: TIMES × N loads from 0 to 1. Half of it is freed by an operation. */
+APART static void again(void)
+{
+    cl_mem out = buffer(N * sizeof(int));
+    for (int i = 0; i < TIMES; i++) {
+        int *a = shared(N * sizeof *a);
+        void *freed = a;
+        fill_part(0, a, i, 0, N);
+        sum_all(queues[1], a, out, 0);
+        if (i % 2)
+            clSVMFree(context, a);
+        else
+            CL(clEnqueueSVMFree(queues[1], 1, &freed, NULL, NULL, 0, NULL, NULL));
+    }
+    CL(clFinish(queues[1]));
+    print("again", out, N);
+    CL(clReleaseMemObject(out));
+}
+
+static struct reader {
+    int device;
+    const int *from;
+    cl_mem out;
+} readers[DEVICES];
+
+static void *read_often(void *user)
+{
+    const struct reader *r = user;
+    for (int i = 0; i < TIMES; i++)
+        sum_all(queues[r->device], r->from, r->out, 0);
+    return NULL;
+}
+
+/* A thread for each device, whose kernels read what the other one wrote: TIMES × N loads each way. */
+APART static void threads(void)
+{
+    pthread_t thread[DEVICES];
+    int *a[DEVICES];
+    for (int i = 0; i < DEVICES; i++) {
+        a[i] = shared(N * sizeof **a);
+        fill_part(i, a[i], i + 1, 0, N);
+    }
+    for (int i = 0; i < DEVICES; i++) {
+        readers[i] = (struct reader){i, a[1 - i], buffer(N * sizeof **a)};
+        pthread_create(&thread[i], NULL, read_often, &readers[i]);
+    }
+    for (int i = 0; i < DEVICES; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 0; i < DEVICES; i++) {
+        print("threads", readers[i].out, N);
+        CL(clReleaseMemObject(readers[i].out));
+        clSVMFree(context, a[i]);
+    }
 }
 
 /* Each device writes its half, in launches with an offset, and reads one element of the other's: one load each way; b is nobody's before. Then device 1
@@ -481,7 +557,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"pair", pair}, {"halves", halves}, {"lists", lists}, {"lanes", lanes}, {"atomics", atomics}, {"shapes", shapes}, {"widths", widths}, {"moves", moves}, {"order", order}, {"over", over}, {"fine", fine}, {"usm", usm}, {"heap", heap}, {"plain", plain}, {"alone", alone}};
+    } cases[] = {{"pair", pair}, {"binary", binary}, {"again", again}, {"threads", threads}, {"halves", halves}, {"lists", lists}, {"lanes", lanes}, {"atomics", atomics}, {"shapes", shapes}, {"widths", widths}, {"moves", moves}, {"order", order}, {"over", over}, {"fine", fine}, {"usm", usm}, {"heap", heap}, {"plain", plain}, {"alone", alone}};
     open_all(argc > 1 ? "-g" : "");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (argc < 2 || strcmp(argv[1], cases[i].name) == 0)

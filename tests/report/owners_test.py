@@ -10,10 +10,13 @@ import cli
 
 PROGRAM = os.path.join(PROGRAMS, "owners")
 RUNTIME = os.environ.get("OWNERS_RUNTIME")
-N = 4096
+N, TIMES = 4096, 20
 # By case: (kernel, line of its source, kind, from, to) -> accesses, bytes of each.
 CASES = {
     "pair": {("sum", 6, "load", 0, 1): (3 * N, 4)},
+    "binary": {("sum", 6, "load", 0, 1): (3 * N, 4)},
+    "again": {("sum", 6, "load", 0, 1): (TIMES * N, 4)},
+    "threads": {("sum", 6, "load", 0, 1): (TIMES * N, 4), ("sum", 6, "load", 1, 0): (TIMES * N, 4)},
     "halves": {("edges", 10, "load", 0, 1): (1, 4), ("edges", 10, "load", 1, 0): (1, 4), ("fill", 2, "store", 1, 0): (N // 2, 4)},
     "lists": {("follow", 14, "load", 0, 1): (4 * N, 6)},  # as many pointers of 8 bytes as numbers of 4
     "lanes": {("third", 18, "load", 0, 1): (2 * ((N + 2) // 3) - (N + 14) // 15, 4), ("third", 19, "store", 1, 0): ((N + 4) // 5, 4)},
@@ -59,7 +62,10 @@ class Owners(Case):
         return path, self.json(path, "comm")
 
     def test_accesses(self):
-        for case, expected in {**CASES, **(OF_INTEL if RUNTIME else {})}.items():
+        cases = {**CASES, **(OF_INTEL if RUNTIME else {})}
+        if RUNTIME:
+            del cases["binary"]
+        for case, expected in cases.items():
             with self.subTest(case):
                 path, value = self.comm(case)
                 found = found_in(value["lines"])
@@ -112,6 +118,15 @@ class Owners(Case):
                 before = compiled()
                 subprocess.run([cli.SONDE, "record", "--force", "--comm", "-o", self.path("m.sonde"), "--", PROGRAM, case], env=env, capture_output=True, check=True)
                 self.assertEqual(compiled() == before, case == "alone", (before, compiled()))
+
+    def test_binary(self):
+        """Of a program that is made of its binaries PoCL has the bitcode, Intel's runtime nothing."""
+        _, value = self.comm("binary")
+        reasons = {row["kernel"]: row["reason"] for row in value["coverage"]}
+        if RUNTIME:
+            self.assertEqual((found_in(value["lines"]), set(reasons.values())), ({}, {"neither LLVM bitcode, source nor SPIR-V of its program is known"}))
+        else:
+            self.assertEqual(reasons, {"sum": None, "fill": None})
 
     def test_copies(self):
         """--comm=copies looks at no kernel."""
