@@ -2,7 +2,7 @@
  * many accesses go from where to where, once each.
  *
  * `owners CASE`: the function of that name, and lines of kernels are known, of which PoCL has things to say; `owners`: all of them, without. PoCL shows two devices where it is asked to; it is, unless somebody else asked for
- * something (directions.c).
+ * something (directions.c). `owners drawn SEED`: steps drawn at random, and what the rules say of them.
  *
  * case: plain => kernel=136 read=12 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2
  * case: looked-at => kernel=136 read=12 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2; record=--comm
@@ -552,6 +552,106 @@ APART static void alone(void)
     CL(clReleaseMemObject(out));
 }
 
+/* ---- steps drawn at random, beside who owns what by the rules --------------------------------------------------- */
+
+enum { NOBODY, HOST, FIRST, STEPS = 120, LOAD = 0, STORE = 1 };
+static int *array[2];
+static unsigned char owner[2][N];
+static long counted[2][FIRST + DEVICES][FIRST + DEVICES]; /* by kind, from, to */
+static unsigned state;
+
+static unsigned draw(unsigned below)
+{
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % below;
+}
+
+static void model(int kind, int which, size_t i, int by)
+{
+    const unsigned char whose = owner[which][i];
+    if (whose != NOBODY && whose != by)
+        counted[kind][kind == LOAD ? whose : by][kind == LOAD ? by : whose]++;
+    if (kind == STORE)
+        owner[which][i] = (unsigned char)by;
+}
+
+static void step_kernel(int device, int which, size_t from, size_t items, cl_mem out)
+{
+    const cl_int n = N;
+    const int by = FIRST + device;
+    cl_kernel kernel = kernel_of(draw(2) ? "edges" : "third");
+    char name[16];
+    CL(clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL));
+    CL(clSetKernelArgSVMPointer(kernel, 0, array[which]));
+    if (strcmp(name, "edges") == 0) {
+        CL(clSetKernelArgSVMPointer(kernel, 1, array[1 - which]));
+        CL(clSetKernelArg(kernel, 2, sizeof n, &n));
+    } else {
+        CL(clSetKernelArg(kernel, 1, sizeof out, &out));
+    }
+    run(queues[device], kernel, from, items, 0);
+    for (size_t i = from; i < from + items; i++)
+        if (strcmp(name, "edges") == 0) {
+            for (size_t k = i ? i - 1 : 0; k <= i + 1 && k < N; k++)
+                model(LOAD, which, k, by);
+            model(STORE, 1 - which, i, by);
+        } else {
+            if (i % 3 == 0)
+                model(LOAD, which, i, by);
+            if (i % 5 == 0)
+                model(STORE, which, i, by);
+        }
+}
+
+/* An operation that writes these. */
+static void step_operation(int device, int which, size_t from, size_t items)
+{
+    static const int zeros[N];
+    const unsigned what = draw(4);
+    int *at = array[which] + from, by = FIRST + device;
+    const size_t bytes = items * sizeof *at;
+    const void *moved = at;
+    if (what == 0) {
+        CL(clEnqueueSVMMemcpy(queues[device], CL_TRUE, at, zeros, bytes, 0, NULL, NULL));
+    } else if (what == 1) {
+        CL(clEnqueueSVMMemFill(queues[device], at, zeros, sizeof *zeros, bytes, 0, NULL, NULL));
+    } else if (what == 2) {
+        CL(clEnqueueSVMMap(queues[device], CL_TRUE, CL_MAP_WRITE, at, bytes, 0, NULL, NULL));
+        CL(clEnqueueSVMUnmap(queues[device], at, 0, NULL, NULL));
+    } else {
+        const int host = draw(2) != 0;
+        CL(clEnqueueSVMMigrateMem(queues[device], 1, &moved, &bytes, host ? CL_MIGRATE_MEM_OBJECT_HOST : 0, 0, NULL, NULL));
+        by = host ? HOST : by;
+    }
+    CL(clFinish(queues[device]));
+    memset(owner[which] + from, by, items);
+}
+
+/* What the rules say is printed: a kind, from, to (as numbers of this file) and how many. */
+static void drawn(unsigned seed)
+{
+    cl_mem out = buffer(N * sizeof(int));
+    state = seed;
+    for (int i = 0; i < 2; i++)
+        array[i] = shared(N * sizeof **array);
+    for (int i = 0; i < STEPS; i++) {
+        const size_t from = draw(N - 1), items = 1 + draw((unsigned)(N - from));
+        const int device = (int)draw(DEVICES), which = (int)draw(2);
+        if (draw(4))
+            step_kernel(device, which, from, items, out);
+        else
+            step_operation(device, which, from, items);
+    }
+    for (int kind = 0; kind < 2; kind++)
+        for (int a = HOST; a < FIRST + DEVICES; a++)
+            for (int b = HOST; b < FIRST + DEVICES; b++)
+                if (counted[kind][a][b])
+                    printf("%s %d %d %ld\n", kind == LOAD ? "load" : "store", a - FIRST, b - FIRST, counted[kind][a][b]);
+    for (int i = 0; i < 2; i++)
+        clSVMFree(context, array[i]);
+    CL(clReleaseMemObject(out));
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -562,6 +662,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (argc < 2 || strcmp(argv[1], cases[i].name) == 0)
             cases[i].run();
+    if (argc == 3)
+        drawn((unsigned)atoi(argv[2]));
     CL(clReleaseProgram(program));
     CL(clReleaseCommandQueue(tangled));
     for (int i = 0; i < DEVICES; i++)

@@ -82,6 +82,17 @@ class Owners(Case):
                 self.assertTrue(all((row["reason"] or "").startswith("the host may have") for row in value["coverage"]) if case == "fine" else True)
                 self.assertEqual("which nobody sees" in " ".join(self.ok("report", path, "comm").out.split()), case in SILENT)
 
+    def test_drawn(self):
+        """Kernels and operations drawn at random: whose each element is by the rules is known to the program, too."""
+        for seed in range(1, 4):
+            path = self.record(PROGRAM, "drawn", str(seed), options=("--comm",))
+            name = lambda number: "host" if number == "-1" else int(number)
+            expected = {(kind, name(a), name(b)): int(count) for kind, a, b, count in (line.split() for line in self.said.splitlines() if line.startswith(("load", "store")))}
+            value = self.json(path, "comm")
+            found = {(row["kind"], row["from"], row["to"]): row["operations"] for row in value["pairs"] if row["kind"] in ("load", "store")}
+            self.assertEqual(found, expected, seed)
+            self.assertTrue(len(expected) > 2 and all(row["exact"] for row in value["pairs"]))
+
     def test_whose(self):
         """The object and the calling context of what is loaded."""
         _, value = self.comm("pair")
