@@ -188,12 +188,12 @@ static enum sonde_value_missed swap(struct sonde_cl_enqueue *enqueue, cl_command
     const bool pointed = (reach->any && points(reach, kernel, &silent)) || system;
     if (!reach->any && !system)
         return SONDE_VALUE_MISSED_NONE;
-    if (reach->many)
-        return SONDE_VALUE_MISSED_OBJECTS;
     struct sonde_cl_twin *t = sonde__cl_twin_of(real, queue, handle, kernel, SONDE_PLAN_REMOTE);
     const bool reads = t && t->code && t->code->accesses && reads_pointers(t->code);
     if (t && t->code && t->code->accesses && !pointed && !reads)
         return SONDE_VALUE_MISSED_NONE;
+    if (reach->many)
+        return SONDE_VALUE_MISSED_OBJECTS;
     if (!t || t->why || t->code->needs_none)
         return t ? t->why : SONDE_VALUE_MISSED_MEMORY;
     struct area *a = area_of(real, t, reach, enqueue->operation, enqueue->group);
@@ -206,9 +206,7 @@ static enum sonde_value_missed swap(struct sonde_cl_enqueue *enqueue, cl_command
     }
     atomic_fetch_add(&a->launches, 1);
     enqueue->twin = t;
-    if (reads)
-        sonde__cl_shared_is_other(reach, NULL, &silent);
-    return silent ? SONDE_VALUE_MISSED_SILENT : SONDE_VALUE_MISSED_NONE;
+    return silent || (reads && reach->silent) ? SONDE_VALUE_MISSED_SILENT : SONDE_VALUE_MISSED_NONE;
 }
 
 static void before_launch(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const struct sonde_cl_written *written)

@@ -109,9 +109,11 @@ void sonde__cl_shared_made(cl_context context, cl_device_id device, enum sonde_o
 {
     if (!sonde_values_wanted(SONDE_VALUES_REMOTE))
         return;
-    sonde__cl_shared_freed(pointer, NULL, NULL); /* one whose end nobody told us */
     sonde__lock(&all.lock);
-    struct stretch *s = all.free, **at = &all.stretches;
+    struct stretch *s = take_out((uintptr_t)pointer), **at = &all.stretches;
+    if (s)
+        put_stretch(s); /* nobody told us of its end, or its context's */
+    s = all.free;
     if (s)
         all.free = s->next;
     else
@@ -283,7 +285,8 @@ static bool add_range(const cl_icd_dispatch *real, struct sonde_cl_place *p, uin
     return whole;
 }
 
-static void fill_table(const cl_icd_dispatch *real, struct sonde_cl_place *p, uint32_t device)
+/* As it is now; `whole`: with what the runtime has of it. */
+static void fill_table(const cl_icd_dispatch *real, struct sonde_cl_place *p, uint32_t device, bool whole)
 {
     struct table *t = &p->tables[device];
     struct sonde_plan_shared *made = &all.table;
@@ -301,7 +304,7 @@ static void fill_table(const cl_icd_dispatch *real, struct sonde_cl_place *p, ui
     if (t->mem)
         real->clReleaseMemObject(t->mem); /* launches that have it keep it */
     t->mem = NULL;
-    if (t->many || !p->cpus)
+    if (!whole || t->many || !p->cpus)
         return;
     const struct sonde_plan_shared_range *last = &made->range[made->ranges - 1];
     cl_int status;
@@ -322,26 +325,28 @@ static bool any_in(cl_context context)
 bool sonde__cl_shared_reach(cl_command_queue queue, struct sonde_cl_reach *out)
 {
     const cl_icd_dispatch *real = sonde__cl_target(queue);
+    cl_context context = NULL;
     cl_device_id device = NULL;
     *out = (struct sonde_cl_reach){0};
-    if (real->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof out->context, &out->context, NULL) != CL_SUCCESS ||
+    if (real->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL) != CL_SUCCESS ||
         real->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL) != CL_SUCCESS)
         return false;
     sonde__lock(&all.lock);
-    struct sonde_cl_place *p = place_of(real, out->context);
+    struct sonde_cl_place *p = place_of(real, context);
     const uint32_t owner = p ? owner_of(p, device) : (uint32_t)OWNERS;
     if (owner < OWNERS) {
         struct table *t = &p->tables[owner - DEVICES];
         if (t->version != all.version + 1)
-            fill_table(real, p, owner - DEVICES);
+            fill_table(real, p, owner - DEVICES, false);
         out->place = p;
         out->device = owner - DEVICES;
         out->device_id = p->id[out->device];
         out->any = t->any;
         out->system = p->system[out->device] && !sonde_is_attached(); /* else shared memory may have been allocated before */
         out->many = t->many;
+        out->silent = t->silent;
     } else {
-        out->any = out->many = any_in(out->context);
+        out->any = out->many = any_in(context);
     }
     sonde__unlock(&all.lock);
     return true;
@@ -351,11 +356,8 @@ bool sonde__cl_shared_is_other(const struct sonde_cl_reach *reach, const void *p
 {
     bool is = false;
     sonde__lock(&all.lock);
-    const struct stretch *s = pointer ? stretch_at(pointer) : NULL;
-    if (!pointer) {
-        is = reach->any;
-        *silent |= reach->place && reach->place->tables[reach->device].silent;
-    } else if (s && reach->place && is_other(reach->place, reach->device, s)) {
+    const struct stretch *s = stretch_at(pointer);
+    if (s && reach->place && is_other(reach->place, reach->device, s)) {
         is = true;
         *silent |= s->silent;
     }
@@ -376,8 +378,8 @@ bool sonde__cl_shared_table(const struct sonde_cl_reach *reach, cl_kernel kernel
     const cl_icd_dispatch *real = sonde__cl_target(kernel);
     sonde__lock(&all.lock);
     struct table *t = &reach->place->tables[reach->device];
-    if (t->version != all.version + 1) /* another thread has allocated */
-        fill_table(real, reach->place, reach->device);
+    if (t->version != all.version + 1 || !t->mem)
+        fill_table(real, reach->place, reach->device, true);
     const bool done = t->mem && real->clSetKernelArg(kernel, argument, sizeof t->mem, &t->mem) == CL_SUCCESS;
     sonde__unlock(&all.lock);
     return done;

@@ -11,12 +11,12 @@
 /* What a launch on the queue's device may reach of others' memory. */
 struct sonde_cl_reach {
     struct sonde_cl_place *place; /* its context */
-    cl_context context;
     uint32_t device;      /* its number there */
     uint32_t device_id;   /* sonde_device_add's */
     bool any;             /* there is some */
     bool system;          /* kernels there may access any memory of the host's */
     bool many;            /* more than the table holds, or that is followed */
+    bool silent;          /* some of it the host may write, and nobody sees it */
 };
 
 /* The device of a context whose memory an allocation is; NULL: it is nobody's alone. */
@@ -33,8 +33,7 @@ void sonde__cl_shared_unmap(struct sonde_cl_enqueue *enqueue, cl_command_queue q
 
 /* Within a call that is recorded. False: nothing is known of the queue. */
 bool sonde__cl_shared_reach(cl_command_queue queue, struct sonde_cl_reach *out);
-/* May an access of the launch be to another's memory, if it is through a pointer to there? *silent: the host may write that, and nobody sees it; it is left
- * alone otherwise. NULL: through any. */
+/* May an access of the launch be to another's memory, if it is through a pointer to there? *silent becomes true where the host may write that, and nobody sees it. */
 bool sonde__cl_shared_is_other(const struct sonde_cl_reach *reach, const void *pointer, bool *silent);
 /* Is it memory of the host's that nobody allocated as shared, and that kernels of the device may access all the same? */
 bool sonde__cl_shared_is_system(const struct sonde_cl_reach *reach, const void *pointer);

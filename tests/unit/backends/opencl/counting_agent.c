@@ -560,6 +560,11 @@ enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, ui
     return SONDE_VALUE_MISSED_NONE;
 }
 
+uint64_t sonde_remote_cells(void)
+{
+    return 0;
+}
+
 uint32_t sonde_remote_group(uint32_t operation)
 {
     (void)operation;
