@@ -11,7 +11,7 @@ COMMANDS = re.findall(r"^  (\w+) ", run("--help").stdout, re.M)
 
 
 def help_options(command):
-    return set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", run(command, "--help").stdout, re.M))
+    return set(re.findall(r"^ {1,8}(?:-\w, )?(--[\w-]+)", run(command, "--help").stdout, re.M))
 
 
 class Help(InFolder):
