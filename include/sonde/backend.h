@@ -346,6 +346,10 @@ struct sonde_object_info {
     uint64_t address, bytes;
 };
 bool sonde_object_find(uint32_t object, struct sonde_object_info *out);
+/* The program gave a part of it a name (sonde/sonde.h). Takes a lock. */
+bool sonde_object_is_named(uint32_t object);
+/* How many objects this is true of so far: when it has grown, others may be among them. */
+uint32_t sonde_objects_named(void);
 
 /* Values (sonde record --values): what operations leave unchanged. A backend compares objects as they were
  * before and after an operation, and says what it found. False: nobody asked. Cheap; any hooked call. */
@@ -461,6 +465,7 @@ uint64_t sonde_remote_cells(void);
  * accessed in each, in runs of cells that have as much; and that these were all. */
 struct sonde_remote_array {
     uint32_t object;        /* 0: not known */
+    bool alone;             /* the cells are those of `object` and of no other: it is named */
     uint32_t device, owner; /* as in struct sonde_remote_access */
     uint32_t shift;         /* a cell has 1 << shift bytes */
     uint64_t bytes;         /* of one object */

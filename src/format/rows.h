@@ -90,7 +90,8 @@
     X(PLACE, struct sonde_row_place, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)                                 \
     X(TALLY, struct sonde_row_tally, 0)                                                                    \
     X(SETTING, struct sonde_row_setting, SONDE_ROWS_NO_ID | SONDE_ROWS_FIRST)                                    \
-    X(JOB, struct sonde_row_job, SONDE_ROWS_NO_ID | SONDE_ROWS_FIRST)
+    X(JOB, struct sonde_row_job, SONDE_ROWS_NO_ID | SONDE_ROWS_FIRST)                                            \
+    X(STRETCH, struct sonde_row_stretch, 0)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -529,16 +530,32 @@ struct sonde_row_job {
     uint32_t reserved;
 };
 #define SONDE_COLUMNS_JOB(X, row) X(row, name, ZERO) X(row, reserved, ZERO)
+/* A part of a data object that the program gave a name (sonde/sonde.h), each name of it once; the latest one of a byte stands. */
+struct sonde_row_stretch {
+    uint32_t object, name;    /* 0: in none that is known; a string */
+    uint64_t offset, bytes;   /* from the object's beginning; of no object the address */
+    uint64_t rows, columns;   /* of elements, row after row; 0 not known */
+    uint32_t element_bytes;   /* 0 not known */
+    uint32_t reserved;
+    uint64_t at_ns;           /* when it was named last */
+};
+#define SONDE_COLUMNS_STRETCH(X, row)                                                                               \
+    X(row, object, DELTA) X(row, name, DELTA) X(row, offset, DELTA) X(row, bytes, ZERO) X(row, rows, ZERO)          \
+    X(row, columns, ZERO) X(row, element_bytes, ZERO) X(row, reserved, ZERO) X(row, at_ns, DELTA)
 /* Objects of one size and site in memory of another device or of the host, which fall into cells: the first at the object's beginning, the last one as
  * long as is left. */
 struct sonde_row_array {
-    uint32_t object;        /* what stands for the objects of one site, 0 not known */
+    uint32_t object;        /* what stands for the objects of one site, 0 not known; SONDE_ARRAY_ALONE: this one, and no other */
     uint32_t device, owner; /* as in REMOTE */
-    uint16_t shift, read;   /* a cell has 1 << shift bytes; 1: all that was accessed stands in CELL */
+    uint16_t shift, flags;  /* a cell has 1 << shift bytes; SONDE_ARRAY_* */
     uint64_t bytes;         /* of one object */
 };
+enum {
+    SONDE_ARRAY_READ = 1,  /* all that was accessed stands in CELL */
+    SONDE_ARRAY_ALONE = 2, /* the object has names (struct sonde_row_stretch) */
+};
 #define SONDE_COLUMNS_ARRAY(X, row) \
-    X(row, object, ZERO) X(row, device, ZERO) X(row, owner, ZERO) X(row, shift, ZERO) X(row, read, ZERO) X(row, bytes, ZERO)
+    X(row, object, ZERO) X(row, device, ZERO) X(row, owner, ZERO) X(row, shift, ZERO) X(row, flags, ZERO) X(row, bytes, ZERO)
 /* Cells that follow each other, of which kernels' threads accessed as many bytes. */
 struct sonde_row_cell {
     uint32_t array, kind;  /* its row of ARRAY; enum sonde_cell_accesses */
@@ -819,6 +836,7 @@ static_assert(sizeof(struct sonde_row_guess) == 120, "format");
 static_assert(sizeof(struct sonde_row_remote) == 40, "format");
 static_assert(sizeof(struct sonde_row_place) == 16, "format");
 static_assert(sizeof(struct sonde_row_array) == 24, "format");
+static_assert(sizeof(struct sonde_row_stretch) == 56, "format");
 static_assert(sizeof(struct sonde_row_cell) == 24, "format");
 static_assert(sizeof(struct sonde_row_setting) == 24, "format");
 static_assert(sizeof(struct sonde_row_counter) == 48, "format");

@@ -12,7 +12,7 @@ SEGMENT = 65536
 ROOM = SEGMENT - 64
 TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE HISTOGRAM CLOCK NOTE OP CALL "
           "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT PAUSE SLEEP VALUE ACCESS DUPLICATE FLOW "
-          "BITS TYPE GUESS REMOTE COUNTER SERIES MIGRATION MESSAGE STALL INSTRUCTION ARRAY CELL BASE PLACE TALLY SETTING JOB").split()
+          "BITS TYPE GUESS REMOTE COUNTER SERIES MIGRATION MESSAGE STALL INSTRUCTION ARRAY CELL BASE PLACE TALLY SETTING JOB STRETCH").split()
 KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
          "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
          "release peer_copy host_copy graph synchronize event_record event_wait collective").split()
@@ -37,7 +37,7 @@ ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<III
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
         "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII", "VALUE": "<IIHHI10Q", "ACCESS": "<5IHBB11Q", "DUPLICATE": "<4I2Q", "FLOW": "<4I2Q",
-        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d", "SERIES": "<QQd", "MIGRATION": "<4I3Q", "MESSAGE": "<4Q6I", "STALL": "<8I4Q", "INSTRUCTION": "<2I", "ARRAY": "<3I2HQ", "CELL": "<4IQ", "BASE": f"<Q{len(LEDGER)}Q{len(CPU)}Q3Q", "TALLY": "<2I5Q", "PAUSE": "<QQ", "JOB": "<II"}
+        "REMOTE": "<5I4BIIQ", "COUNTER": "<4IQ3d", "SERIES": "<QQd", "MIGRATION": "<4I3Q", "MESSAGE": "<4Q6I", "STALL": "<8I4Q", "INSTRUCTION": "<2I", "ARRAY": "<3I2HQ", "CELL": "<4IQ", "BASE": f"<Q{len(LEDGER)}Q{len(CPU)}Q3Q", "TALLY": "<2I5Q", "PAUSE": "<QQ", "JOB": "<II", "STRETCH": "<2I4Q2IQ"}
 
 
 class Process:
@@ -204,9 +204,13 @@ class Process:
         """Of a kernel so many launches were looked at, or were not."""
         self.add("REMOTE", node, 0, 0, 0, 0, 0, 0, missed, 0 if missed else 1, 0, 0, count)
 
-    def array(self, obj, size, device, owner=0, shift=2, read=True):
-        """Objects of that size whose elements were looked at: cells of 1 << shift bytes."""
-        return self.add("ARRAY", obj, device, owner, shift, int(read), size)
+    def array(self, obj, size, device, owner=0, shift=2, read=True, alone=False):
+        """Objects of that size, or one alone, whose elements were looked at: cells of 1 << shift bytes."""
+        return self.add("ARRAY", obj, device, owner, shift, int(read) + 2 * alone, size)
+
+    def stretch(self, obj, offset, size, name, rows=0, columns=0, element=0, at_ns=0):
+        """The program gave a part of an object a name."""
+        self.add("STRETCH", obj, self.string(name), offset, size, rows, columns, element, 0, at_ns or self.start_ns + 1)
 
     def cells(self, array, kind, first, count, size):
         """Cells that follow each other, and the bytes that were loaded (0), stored (1) or accessed atomically (2) in each."""

@@ -38,6 +38,7 @@
 /* As sonde.h, libc's headers and CL/cl.h declare them; opaque where we only pass on. */
 EXPORT extern struct sonde_shared sonde__shared;
 EXPORT void sonde__set_range(int on);
+EXPORT void sonde__name_memory(const void *address, size_t bytes, const char *name, size_t rows, size_t columns, size_t element_bytes);
 EXPORT void sonde__layers_repair(void);
 
 EXPORT struct sonde_shared sonde__shared = {.size = sizeof(struct sonde_shared)};
@@ -160,7 +161,7 @@ __attribute__((constructor)) static void begin(void)
     errno = error;
 }
 
-/* ---- start and stop by the program ------------------------------------------------ */
+/* ---- what the program says (sonde/sonde.h) ------------------------------------------ */
 
 void sonde__set_range(int on)
 {
@@ -168,6 +169,14 @@ void sonde__set_range(int on)
     void (*set_range)(int) = atomic_load(&sonde__shared.set_range);
     if (set_range)
         set_range(on);
+}
+
+/* What is named before there is an agent lies in no data object that it will know. */
+void sonde__name_memory(const void *address, size_t bytes, const char *name, size_t rows, size_t columns, size_t element_bytes)
+{
+    void (*name_memory)(const void *, size_t, const char *, size_t, size_t, size_t) = atomic_load(&sonde__shared.name_memory);
+    if (name_memory)
+        name_memory(address, bytes, name, rows, columns, element_bytes);
 }
 
 /* ---- the functions of libc behind ours ----------------------------------------------- */

@@ -11,6 +11,7 @@
 #define SONDE_AGENT_PRELOAD_H
 
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define SONDE_SAMPLE_SIGNAL SIGURG
@@ -66,5 +67,7 @@ struct sonde_shared {
     void (*_Atomic thread_ends)(void *(*routine)(void *));
     const struct sonde_sleeper *sleepers;
     uint32_t sleeper_count;
+    /* The agent's, of sonde_name_memory (sonde/sonde.h); NULL until it is there. */
+    void (*_Atomic name_memory)(const void *address, size_t bytes, const char *name, size_t rows, size_t columns, size_t element_bytes);
 };
 #endif

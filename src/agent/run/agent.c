@@ -282,6 +282,7 @@ static void connect_preload(void)
         arm();
     atomic_store(&shared->modules_changed, sonde__unwind_modules_changed);
     atomic_store(&shared->set_range, sonde__agent_set_range);
+    atomic_store(&shared->name_memory, sonde__stretch_name);
     sonde__sleep_connect(shared);
     uint32_t word; /* another thread may say one just now, to the library and then to us */
     do {
@@ -319,6 +320,7 @@ static const char *start(void)
         sonde__frames_init() || sonde__profile_init())
         return "out of memory";
     sonde__objects_init();
+    sonde__stretches_init();
     sonde__values_init();
     sonde__remote_init();
     sonde__migrations_init();

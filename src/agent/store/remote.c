@@ -75,7 +75,14 @@ uint32_t sonde_remote_array_add(const struct sonde_remote_array *a)
     sonde__lock(&sonde__agent.table_lock);
     struct sonde_row_array *row = ROW_ADD(ARRAY, struct sonde_row_array, &id);
     if (row) {
-        *row = (struct sonde_row_array){.object = a->object, .device = a->device, .owner = a->owner, .shift = (uint16_t)a->shift, .bytes = a->bytes};
+        *row = (struct sonde_row_array){
+            .object = a->object,
+            .device = a->device,
+            .owner = a->owner,
+            .shift = (uint16_t)a->shift,
+            .flags = a->alone ? SONDE_ARRAY_ALONE : 0,
+            .bytes = a->bytes,
+        };
         sonde__row_commit(SONDE_TABLE_ARRAY);
     }
     sonde__unlock(&sonde__agent.table_lock);
@@ -108,7 +115,7 @@ void sonde_remote_array_read(uint32_t id)
     sonde__lock(&sonde__agent.table_lock);
     struct sonde_row_array *row = sonde__table_find(SONDE_TABLE_ARRAY, sizeof *row, id);
     if (row)
-        row->read = 1;
+        row->flags |= SONDE_ARRAY_READ;
     sonde__unlock(&sonde__agent.table_lock);
 }
 

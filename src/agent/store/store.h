@@ -2,6 +2,7 @@
  *
  *     table.c     append-only tables: names, devices, lanes and the rest; table.h for who adds rows
  *     objects.c   data objects and their uses
+ *     stretches.c parts of objects that the program gave names
  *     values.c    what operations did to the values of objects
  *     last.c      the last seconds alone
  *     remote.c    accesses of kernels to memory of other devices and of the host
@@ -31,6 +32,8 @@
 /* ---- table.c. Each takes table_lock ------------------------------------------------- */
 
 #define SONDE_RANGE_OTHER "(other ranges)"
+/* As sonde_string; `left`: how many more strings of their kind may be added. 0 when there are none left. */
+uint32_t sonde__string_of_few(const char *bytes, size_t length, uint32_t *left);
 
 int sonde__tables_init(void);                  /* when the agent starts: 0 or SONDE_ENOMEM */
 uint64_t sonde__clocks_missing(void);          /* bit per device (by id) that no clock pair is known of. Takes no lock */
@@ -49,6 +52,12 @@ void *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id)
 void sonde__objects_init(void); /* when the agent starts */
 uint32_t sonde__object_site(uint32_t object); /* the one that stands for all of its kind and place; without room it stands for itself. Under table_lock */
 void sonde__objects_used(uint64_t enter_ns, const uint32_t *objects, uint32_t count); /* by one operation. Any thread */
+
+/* ---- stretches.c ------------------------------------------------------------------------ */
+
+void sonde__stretches_init(void); /* when the agent starts */
+/* sonde_name_memory of sonde/sonde.h. Any thread of the program; takes table_lock. */
+void sonde__stretch_name(const void *address, size_t bytes, const char *name, size_t rows, size_t columns, size_t element_bytes);
 
 /* ---- values.c --------------------------------------------------------------------------- */
 

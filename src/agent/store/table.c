@@ -226,8 +226,8 @@ uint32_t sonde__string_id(const char *bytes, size_t length)
     }
 }
 
-/* `left`: how many more strings of its kind may be added; NULL: any number. */
-static uint32_t string_known(const char *bytes, size_t length, uint32_t *left)
+/* `left` NULL: any number. */
+uint32_t sonde__string_of_few(const char *bytes, size_t length, uint32_t *left)
 {
     uint64_t key, id;
     if (!bytes || !sonde__agent_here())
@@ -250,12 +250,12 @@ static uint32_t string_known(const char *bytes, size_t length, uint32_t *left)
 
 uint32_t sonde_string(const char *bytes, size_t length)
 {
-    return string_known(bytes, length, NULL);
+    return sonde__string_of_few(bytes, length, NULL);
 }
 
 uint32_t sonde_range_name(const char *bytes, size_t length)
 {
-    uint32_t id = string_known(bytes, length, &tables.range_names_left);
+    uint32_t id = sonde__string_of_few(bytes, length, &tables.range_names_left);
     return id || !bytes ? id : sonde_string(SONDE_RANGE_OTHER, sizeof SONDE_RANGE_OTHER - 1);
 }
 

@@ -129,6 +129,63 @@ static void one_that_stands_for_others_keeps_its_row(void **state)
     assert_int_equal(add(SONDE_OBJECT_BUFFER, 1, 0x700000), 0);
 }
 
+static uint32_t segment;
+
+static void name(uint64_t address, uint64_t bytes, const char *text, uint64_t rows, uint64_t columns)
+{
+    sonde__stretch_name((const void *)(uintptr_t)address, bytes, text, rows, columns, 4);
+}
+
+/* However often a part is named, there is a row for each of its names; and there is a bound. */
+static void parts_have_names(void **state)
+{
+    (void)state;
+    segment = add(SONDE_OBJECT_DEVICE, 4096, 0x800000);
+    const uint32_t before = sonde_objects_named();
+    assert_false(sonde_object_is_named(segment));
+    for (int i = 0; i < 1000; i++) {
+        name(0x800100, 400, "weights", 10, 10);
+        name(0x800100, 400, "gradients", 10, 10);
+    }
+    name(0x800100, 400, "weights", 20, 5);
+    name(0x900000, 8, "in no object", 1, 2);
+    const uint32_t next = add(SONDE_OBJECT_DEVICE, 4096, 0x801000);
+    name(0x800f00, 0x300, "in two", 8, 24);
+    sonde_object_free(next);
+    name(0x800100, 400, "", 10, 10);
+    name(0x800100, 400, NULL, 10, 10);
+    name(0x800100, 0, "nothing", 10, 10);
+    name(0, 400, "nowhere", 10, 10);
+    assert_true(sonde_object_is_named(segment));
+    assert_false(sonde_object_is_named(0));
+    assert_int_equal(sonde_objects_named(), before + 2);
+    for (unsigned i = 0; i < 70000; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "t%u", i);
+        name(0x800000 + i % 4096, 1, text, 0, 0);
+    }
+}
+
+static void names_are_in_the_measurement(const struct sonde_process *p)
+{
+    const struct sonde_row_stretch *row = p->tables[SONDE_TABLE_STRETCH].rows;
+    bool said = false;
+    assert_int_equal(p->tables[SONDE_TABLE_STRETCH].count, 65536 + 1);
+    assert_string_equal(sonde_process_string(p, row[1].name), "weights");
+    assert_string_equal(sonde_process_string(p, row[2].name), "gradients");
+    assert_string_equal(sonde_process_string(p, row[3].name), "in no object");
+    assert_true(row[4].object == segment && row[4].offset == 0xf00 && row[4].bytes == 0x100 && !row[4].rows && !row[4].columns);
+    assert_true(row[5].object == segment + 1 && row[5].offset == 0 && row[5].bytes == 0x200 && !row[5].rows && row[5].name == row[4].name);
+    assert_string_equal(sonde_process_string(p, row[6].name), "t0");
+    assert_true(row[1].object == segment && row[1].offset == 0x100 && row[1].bytes == 400 && row[1].element_bytes == 4);
+    assert_true(row[1].rows == 20 && row[1].columns == 5 && row[2].rows == 10 && row[2].columns == 10);
+    assert_true(row[1].at_ns > row[2].at_ns && row[3].at_ns > row[1].at_ns);
+    assert_true(row[3].object == 0 && row[3].offset == 0x900000 && row[3].bytes == 8);
+    for (uint32_t i = 0; i < p->note_count; i++)
+        said |= strstr(p->notes[i].text, "names of memory") != NULL;
+    assert_true(said);
+}
+
 static uint32_t gone, kept, later;
 static uint32_t lane, shared, whole, part[2], unused, handle, loose;
 static uint64_t first_ns, last_ns;
@@ -193,6 +250,7 @@ static void uses_are_in_the_measurement(void **state)
     assert_int_equal(o[later].flags, SONDE_OBJECT_USES_PARTIAL);
     assert_true(o[looked_at].flags & SONDE_OBJECT_LOOKED_AT);
     assert_false(o[not_looked_at].flags & SONDE_OBJECT_LOOKED_AT);
+    names_are_in_the_measurement(&m->processes[0]);
     sonde_measurement_close(m);
     harness_remove();
 }
@@ -202,6 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_address_finds_what_it_lies_in),
         cmocka_unit_test(objects_have_one_that_stands_for_their_site),
+        cmocka_unit_test(parts_have_names),
         cmocka_unit_test(uses_are_counted),
         cmocka_unit_test(one_that_stands_for_others_keeps_its_row),
         cmocka_unit_test(uses_are_in_the_measurement),

@@ -80,24 +80,31 @@ static double loaded(const struct sonde_process *p, const struct sonde_row_remot
     return bytes;
 }
 
+static bool is_of_site(const struct sonde_process *p, const struct sonde_object *objects, uint32_t object, uint32_t like)
+{
+    return object == like || (sonde_object_row(p, object) && sonde_object_row(p, like) && objects[object].site == objects[like].site);
+}
+
 /* Bytes of these objects that this device loaded at all, where that is known (--comm-elements); else 0. */
 static double touched(const struct sonde__find *f, uint32_t process, const struct sonde_row_remote *like)
 {
     const struct sonde_process *p = &f->m->processes[process];
+    const struct sonde_object *objects = f->objects.processes.items[process];
     const struct sonde_row_array *arrays = p->tables[SONDE_TABLE_ARRAY].rows;
     const struct sonde_row_cell *cells = p->tables[SONDE_TABLE_CELL].rows;
     const uint32_t count = p->tables[SONDE_TABLE_ARRAY].count;
     double bytes = 0;
     for (uint32_t k = 1; k < count; k++) {
         uint64_t of_array = 0;
-        if (arrays[k].object != like->object || arrays[k].device != like->device)
+        const uint64_t count_like = arrays[k].flags & SONDE_ARRAY_ALONE ? 1 : sonde_objects_like(&f->objects, f->m, process, like->object, arrays[k].bytes);
+        if (arrays[k].device != like->device || !is_of_site(p, objects, arrays[k].object, like->object))
             continue;
-        if (!arrays[k].read || arrays[k].shift > 63)
+        if (!(arrays[k].flags & SONDE_ARRAY_READ) || arrays[k].shift > 63)
             return 0;
         for (uint32_t i = 0; i < p->tables[SONDE_TABLE_CELL].count; i++)
             of_array += cells[i].array == k && cells[i].kind == SONDE_CELL_LOADS ? (uint64_t)cells[i].count << arrays[k].shift : 0;
         of_array = of_array < arrays[k].bytes ? of_array : arrays[k].bytes;
-        bytes += (double)of_array * (double)sonde_objects_like(&f->objects, f->m, process, like->object, arrays[k].bytes);
+        bytes += (double)of_array * (double)count_like;
     }
     return bytes;
 }

@@ -78,7 +78,7 @@ static int read_process(struct reading *r)
     const uint32_t count = p->tables[SONDE_TABLE_ARRAY].count;
     int rc = 0;
     for (uint32_t k = 1; k < count; k++)
-        r->out->unread += arrays[k].bytes && !arrays[k].read;
+        r->out->unread += arrays[k].bytes && !(arrays[k].flags & SONDE_ARRAY_READ);
     for (uint32_t k = 0; k < p->tables[SONDE_TABLE_CELL].count && !rc; k++)
         if (cells[k].array && cells[k].array < count)
             rc = add_cell(r, &cells[k], &arrays[cells[k].array]);
