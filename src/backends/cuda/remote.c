@@ -32,10 +32,11 @@ struct slot {
 };
 #define OWNER(device) ((device) + 1)
 
-struct array { /* of objects of one site and size */
-    uint32_t site, owner, cells; /* as in struct sonde_plan_remote_range */
+struct array { /* of objects of one site and size; alone: of one object, which has names */
+    uint32_t object, owner, cells; /* as in struct sonde_plan_remote_range */
     uint32_t count, row;
     uint64_t bytes;
+    bool alone;
 };
 struct elements { /* of a context */
     CUdeviceptr at;
@@ -64,7 +65,7 @@ static struct {
     struct sonde_cuda_remote_area *areas;
     struct reached {        /* what is remote for a context */
         uint32_t uid;       /* 0: none of the following are used */
-        uint64_t version;   /* of the memory of which this is the table */
+        uint64_t version;   /* of the memory and the names of which this is the table */
         struct slot slots[SONDE_PLAN_REMOTE_SLOTS];
         bool many;          /* there is more than the table holds */
         bool no_elements;   /* of which there is no room for elements, too */
@@ -177,37 +178,49 @@ static struct elements *elements_of(struct reached *r, struct sonde_cuda_place *
 }
 
 /* What struct sonde_plan_remote_range has of it; 0: no room. */
-static uint32_t cells_of(struct elements *e, uint32_t site, uint32_t owner, uint64_t bytes, uint32_t device)
+static uint32_t cells_of(struct elements *e, struct array a, uint32_t device)
 {
     uint32_t shift = SONDE_PLAN_CELL_LEAST;
     for (uint32_t k = 0; k < e->arrays; k++)
-        if (e->array[k].site == site && e->array[k].owner == owner && e->array[k].bytes == bytes)
+        if (e->array[k].object == a.object && e->array[k].alone == a.alone && e->array[k].owner == a.owner && e->array[k].bytes == a.bytes)
             return e->array[k].cells;
-    while ((bytes - 1) >> shift >= sonde_remote_cells())
+    while ((a.bytes - 1) >> shift >= sonde_remote_cells())
         shift++;
-    const uint32_t count = (uint32_t)((bytes - 1) >> shift) + 1, taken = (count + SONDE_PLAN_CELL_STEP - 1) / SONDE_PLAN_CELL_STEP * SONDE_PLAN_CELL_STEP;
+    a.count = (uint32_t)((a.bytes - 1) >> shift) + 1;
+    const uint32_t taken = (a.count + SONDE_PLAN_CELL_STEP - 1) / SONDE_PLAN_CELL_STEP * SONDE_PLAN_CELL_STEP;
     if (e->arrays == ARRAYS_MAX || taken > e->room - e->used)
         return 0;
-    const uint32_t row = sonde_remote_array_add(
-        &(struct sonde_remote_array){.object = site, .device = device, .owner = owner - OWNER(0), .shift = shift, .bytes = bytes});
-    if (!row)
+    a.row = sonde_remote_array_add(
+        &(struct sonde_remote_array){.object = a.object, .alone = a.alone, .device = device, .owner = a.owner - OWNER(0), .shift = shift, .bytes = a.bytes});
+    if (!a.row)
         return 0;
-    e->array[e->arrays] = (struct array){site, owner, e->used | shift, count, row, bytes};
+    a.cells = e->used | shift;
+    e->array[e->arrays] = a;
     e->used += taken;
     return e->array[e->arrays++].cells;
+}
+
+/* An object that has names has cells of its own, where there is room for them; else they are those of its site. */
+static uint32_t cells_of_object(struct elements *e, uint32_t object, uint32_t owner, uint64_t bytes, uint32_t device)
+{
+    uint32_t site;
+    const uint32_t own = sonde_object_is_named(object) ? cells_of(e, (struct array){.object = object, .alone = true, .owner = owner, .bytes = bytes}, device) : 0;
+    if (own)
+        return own;
+    sonde_value_sites(&object, 1, &site);
+    return cells_of(e, (struct array){.object = site, .owner = owner, .bytes = bytes}, device);
 }
 
 /* Of a whole object. */
 static uint32_t cells_for(struct reached *r, struct sonde_cuda_place *place, const struct sonde_patch_range *range, uint32_t owner)
 {
     struct sonde_object_info o;
-    uint32_t site, cells = 0;
+    uint32_t cells = 0;
     if (!(sonde__cuda_twins.plan & SONDE_PLAN_CELLS) || r->no_elements)
         return 0;
     if (range->object && sonde_object_find(range->object, &o) && o.address == range->first && o.bytes && o.bytes == range->end - range->first) {
         struct elements *e = elements_of(r, place);
-        sonde_value_sites(&range->object, 1, &site);
-        cells = e ? cells_of(e, site, owner, o.bytes, place->device) : 0;
+        cells = e ? cells_of_object(e, range->object, owner, o.bytes, place->device) : 0;
     }
     if (!cells)
         sonde_note("comm: no room for the elements of all data objects in other memory: of some none are counted");
@@ -279,10 +292,16 @@ static void fill_ranges(struct reached *r, struct sonde_cuda_place *place, uint3
     t->cells = r->elements ? r->elements->at : 0;
 }
 
+/* Another one when memory came or went, or an object has got its first name. */
+static uint64_t version_now(void)
+{
+    return sonde__cuda_memory_version() + sonde_objects_named();
+}
+
 static void fill_table(struct reached *r, struct sonde_cuda_place *place)
 {
     uint32_t count = 0, room = 256;
-    r->version = sonde__cuda_memory_version();
+    r->version = version_now();
     r->many = false;
     do {
         room *= 2;
@@ -313,7 +332,7 @@ static struct reached *reached_of(struct sonde_cuda_place *place)
             r->uid = place->uid;
         if (r->uid != place->uid)
             continue;
-        if (r->version != sonde__cuda_memory_version())
+        if (r->version != version_now())
             fill_table(r, place);
         return r;
     }

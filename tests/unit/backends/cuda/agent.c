@@ -172,6 +172,16 @@ uint32_t sonde_object_at(uint64_t address)
     return 0;
 }
 
+bool sonde_object_is_named(uint32_t object)
+{
+    return object && noted.object[(object - 1) % NOTED_MAX].named;
+}
+
+uint32_t sonde_objects_named(void)
+{
+    return noted.objects_named;
+}
+
 void sonde_object_free(uint32_t object)
 {
     noted.object[(object - 1) % NOTED_MAX].freed = true;

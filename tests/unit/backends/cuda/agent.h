@@ -21,7 +21,7 @@ extern struct noted {
     struct {
         enum sonde_object_kind kind;
         uint64_t bytes, address;
-        bool freed, looked_at;
+        bool freed, looked_at, named;
         uint32_t device, parent, uses;
     } object[NOTED_MAX];
     struct {
@@ -50,6 +50,7 @@ extern struct noted {
     } remote[NOTED_MAX];
     bool wants_remote;
     uint64_t cells; /* --comm-elements */
+    uint32_t objects_named;
     uint32_t arrays, runs;
     struct noted_array {
         struct sonde_remote_array array;

@@ -41,7 +41,7 @@ static int turn_on(void **state)
     play(state);
     noted.cells = 0;
     device_on(NAME, ptx, 2);
-    device.room = 8 * DEVICE_ROOM;
+    device.room = 10 * DEVICE_ROOM;
     sonde__cudrv.cuPointerGetAttribute = pointer_attribute;
     sonde__cuda_twins.remote = true;
     sonde__cuda_twins.plan = SONDE_PLAN_COUNTS | SONDE_PLAN_REMOTE;
@@ -271,6 +271,38 @@ static void elements_fall_into_cells(void **state)
     CALL(cuMemFree_v2, 1, CUDA_SUCCESS, .dptr = again);
 }
 
+/* From when it is named on; what was accessed before stays with the objects of its site. */
+static void an_object_that_has_names_has_cells_of_its_own(void **state)
+{
+    (void)state;
+    CUdeviceptr there = 0x500000, other = 0x520000; /* of a size that no object had so far */
+    CALL(cuMemAllocFromPoolAsync, 1, CUDA_SUCCESS, .dptr = &there, .bytesize = 2 * BYTES);
+    CALL(cuMemAllocFromPoolAsync, 1, CUDA_SUCCESS, .dptr = &other, .bytesize = 2 * BYTES);
+    const uint32_t object = sonde_object_at(there);
+    noted.one_operation = 4715;
+    assert_true(launches(there, other, 3));
+    noted.object[object - 1].named = true;
+    noted.objects_named++;
+    assert_true(launches(there + 32, other, 5));
+    sonde__cuda_values_read(true);
+    assert_int_equal(noted.arrays, 2);
+    assert_false(noted.array[0].array.alone);
+    assert_true(noted.array[1].array.alone);
+    assert_int_equal(noted.array[1].array.object, object);
+    assert_int_equal(noted.array[1].array.bytes, 2 * BYTES);
+    uint64_t bytes[3][2] = {0};
+    for (uint32_t i = 0; i < noted.runs; i++)
+        for (uint32_t k = noted.run[i].first; k < noted.run[i].first + noted.run[i].count && k < 2; k++)
+            bytes[noted.run[i].array][k] += noted.run[i].bytes;
+    assert_int_equal(bytes[1][0], 4 * THREADS + 4 * 3 + 4 * 5);
+    assert_int_equal(bytes[1][1], 0);
+    assert_int_equal(bytes[2][0], 0);
+    assert_int_equal(bytes[2][1], 4 * THREADS);
+    noted.object[object - 1].named = false;
+    CALL(cuMemFree_v2, 1, CUDA_SUCCESS, .dptr = there);
+    CALL(cuMemFree_v2, 1, CUDA_SUCCESS, .dptr = other);
+}
+
 /* With more objects than there is room for, in the table or in memory, accesses count all the same, and it is said. */
 static void no_room_for_elements_is_said(void **state)
 {
@@ -301,6 +333,7 @@ int main(void)
         TEST(no_device_memory_is_said),
         cmocka_unit_test_setup(elements_fall_into_cells, turn_elements_on),
         cmocka_unit_test_setup(no_room_for_elements_is_said, turn_elements_on),
+        cmocka_unit_test_setup(an_object_that_has_names_has_cells_of_its_own, turn_elements_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
