@@ -70,7 +70,8 @@ static const struct sonde_view_column line_columns[] = {
 static const struct sonde_view_columns lines = SONDE_VIEW_COLUMNS("lines", line_columns);
 
 static const struct sonde_view_column object_columns[] = {
-    {"name", "Object", SONDE_CELL_TEXT, 0, 0, "kind of data object: buffer, image, device; null: the copy named none that is known"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "kind of data object: buffer, image, device; null: the copy named none that is known"},
+    {NULL, "Object", SONDE_CELL_TEXT, 0, 0, "kind of data object, and names that the program gave to parts of them"},
     {"site", "allocated by", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "calling context of the allocation, innermost frame first"},
     {"owner", NULL, SONDE_CELL_KEY, 0, 0, "where it lies: number of the device, from 0, or host; null: unknown, or on whichever uses it"},
     {"from", NULL, SONDE_CELL_KEY, 0, 0, "where the bytes were: number of the device, from 0, or host; null: unknown"},
@@ -88,6 +89,7 @@ static const struct sonde_view_column object_columns[] = {
     {"total_ns", "time", SONDE_CELL_TIME, 0, 3, "sum of their durations on the device"},
     {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process"},
     {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of user code that allocated it, innermost first", .of = &sonde_frames},
+    {"names", NULL, SONDE_CELL_LIST, 0, 0, "names that the program gave to parts of these objects (sonde/sonde.h)", .of = &sonde_names},
 };
 static const struct sonde_view_columns objects = SONDE_VIEW_COLUMNS("objects", object_columns);
 
@@ -318,6 +320,10 @@ static void object_row(struct sonde_view_table *t, const struct sonde_query *q, 
     if (known && object->node)
         sonde_name_callers(q, &site, object->node, 2);
     sonde_cell_text(t, known ? sonde_object_kind_name(object->kind) : NULL);
+    if (known)
+        sonde_cell_named_kind(t, q, p->process, object->kind, object->node);
+    else
+        sonde_cell_unknown(t);
     if (site.length)
         sonde_cell_text(t, sonde_text_get(&site));
     else
@@ -330,6 +336,7 @@ static void object_row(struct sonde_view_table *t, const struct sonde_query *q, 
     sonde_cell_text(t, sonde_comm_kind_name(p->kind));
     sum_cells(t, q, c, p, &object->sum, is_exact(c, p->kind));
     sonde_cell_frames(t, q, object->node);
+    sonde_cell_names(t, q, p->process, object->kind, object->node);
 }
 
 static void fault_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm_faults *f)

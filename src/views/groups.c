@@ -41,6 +41,29 @@ void sonde_cell_allocated_by(struct sonde_view_table *t, const struct sonde_quer
     sonde_text_fini(&callers);
 }
 
+/* ---- names of memory ---------------------------------------------------------------------- */
+
+static const struct sonde_view_column name_columns[] = {
+    {NULL, NULL, SONDE_CELL_TEXT, 0, 0, "name of a part, as the program has it"},
+};
+const struct sonde_view_columns sonde_names = SONDE_VIEW_COLUMNS("names", name_columns);
+
+void sonde_cell_names(struct sonde_view_table *t, const struct sonde_query *q, uint32_t process, uint32_t kind, uint32_t node)
+{
+    struct sonde_view_table *list = sonde_cell_list(t);
+    size_t at = 0;
+    for (const char *name; (name = sonde_stretches_next(&q->stretches, process, kind, node, &at));)
+        sonde_cell_text(list, name);
+}
+
+void sonde_cell_named_kind(struct sonde_view_table *t, const struct sonde_query *q, uint32_t process, uint32_t kind, uint32_t node)
+{
+    struct sonde_text text = {0};
+    sonde_text_add(&text, sonde_object_kind_name(kind));
+    sonde_name_names(q, &text, process, kind, node);
+    sonde_cell_take(t, &text);
+}
+
 /* ---- callers ------------------------------------------------------------------------------ */
 
 static const struct sonde_view_column context_columns[] = {

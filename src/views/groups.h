@@ -19,6 +19,12 @@ void sonde_cells_frame(struct sonde_view_table *t, const struct sonde_cct_node *
  * unknown. */
 void sonde_cell_allocated_by(struct sonde_view_table *t, const struct sonde_query *q, uint32_t leaf);
 
+/* LIST: names that the program gave to parts of the objects of this kind that `node` allocated, as sonde_stretches_next has them. */
+extern const struct sonde_view_columns sonde_names;
+void sonde_cell_names(struct sonde_view_table *t, const struct sonde_query *q, uint32_t process, uint32_t kind, uint32_t node);
+/* TEXT: the kind with the first of them, for people: "device: bias, weights, …". */
+void sonde_cell_named_kind(struct sonde_view_table *t, const struct sonde_query *q, uint32_t process, uint32_t kind, uint32_t node);
+
 /* LIST: the calling contexts of a group, heaviest first. Unknown unless q->complete. */
 extern const struct sonde_view_columns sonde_callers;
 void sonde_cell_callers(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group);

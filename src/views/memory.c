@@ -51,6 +51,7 @@ static const struct sonde_view_column site_columns[] = {
     {"alloc_ns", NULL, SONDE_CELL_TIME, 0, 0, "host time in the allocating API calls"},
     {"cached", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the objects are segments of a caching allocator, not its blocks"},
     {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of user code, innermost first", .of = &sonde_frames},
+    {"names", NULL, SONDE_CELL_LIST, 0, 0, "names that the program gave to parts of these objects (sonde/sonde.h)", .of = &sonde_names},
 };
 static const struct sonde_view_columns sites = SONDE_VIEW_COLUMNS("sites", site_columns);
 
@@ -59,7 +60,7 @@ static void held_cell(struct sonde_view_table *t, bool known, double byte_ns)
     sonde_cell_real(t, known, byte_ns / 1e9);
 }
 
-static void site_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_memory_site *s)
+static void site_row(struct sonde_view_table *t, const struct sonde_query *q, uint32_t process, const struct sonde_memory_site *s)
 {
     const bool known = s->known + s->bounded > 0;
     sonde_cell_text(t, sonde_object_kind_name(s->kind));
@@ -86,6 +87,7 @@ static void site_row(struct sonde_view_table *t, const struct sonde_query *q, co
     sonde_cell_real(t, s->alloc_ns > 0, s->alloc_ns);
     sonde_cell_boolean(t, s->cached);
     sonde_cell_frames(t, q, s->node);
+    sonde_cell_names(t, q, process, s->kind, s->node);
 }
 
 /* ---- the line over time, for programs -------------------------------------------------- */
@@ -264,7 +266,7 @@ static void space_row(struct sonde_view_table *t, const struct sonde_query *q, c
     series_cell(t, s);
     struct sonde_view_table *list = sonde_cell_list(t);
     for (size_t i = 0; q->complete && i < sonde_query_rows(q, s->sites.count); i++)
-        site_row(list, q, &s->sites.items[i]);
+        site_row(list, q, s->process, &s->sites.items[i]);
     sonde_cells_rank(t, p);
 }
 
@@ -364,7 +366,7 @@ static int show_part(const struct sonde_query *q, const struct sonde_memory_use 
     const size_t shown = sonde_query_rows(q, rows.list.count);
     for (size_t i = 0; i < shown && !rc; i++) {
         const struct row *row = &rows.list.items[i];
-        sonde_cell_text(t, sonde_object_kind_name(row->site.kind));
+        sonde_cell_named_kind(t, q, row->space->process, row->site.kind, row->site.node ? sonde_profile_place(q->profile, row->site.node) : 0);
         part->cells(t, row);
         sonde_cell_allocated_by(t, q, row->site.node);
     }
@@ -393,7 +395,7 @@ static void byte_seconds(struct sonde_view_table *t, double byte_ns)
     sonde_cell_text(t, text);
 }
 
-static const char site_kind[] = "kind of data object", allocated_by[] = "nearest frames of user code, innermost first";
+static const char site_kind[] = "kind of data object, and names that the program gave to parts of them", allocated_by[] = "nearest frames of user code, innermost first";
 
 /* ---- who holds the peak ------------------------------------------------------------------- */
 

@@ -220,6 +220,25 @@ void sonde_name_callers(const struct sonde_query *q, struct sonde_text *out, uin
         sonde_text_add(out, "unknown");
 }
 
+void sonde_name_names(const struct sonde_query *q, struct sonde_text *out, uint32_t process, uint32_t kind, uint32_t node)
+{
+    enum { FIRST = 3 };
+    enum { BYTES = 48 }; /* of names after the first one */
+    const size_t before = out->length;
+    size_t at = 0;
+    for (int i = 0; i <= FIRST; i++) {
+        const char *name = sonde_stretches_next(&q->stretches, process, kind, node, &at);
+        if (!name)
+            return;
+        sonde_text_add(out, i ? ", " : ": ");
+        if (i == FIRST || (i && out->length - before + strlen(name) > BYTES)) {
+            sonde_text_add(out, "…");
+            return;
+        }
+        sonde_text_add(out, name);
+    }
+}
+
 void sonde_name_group_callers(const struct sonde_query *q, struct sonde_text *out, const struct sonde_group *group)
 {
     struct sonde_caller *callers = NULL;

@@ -33,6 +33,9 @@ void sonde_name_callers(const struct sonde_query *q, struct sonde_text *out, uin
 /* The heaviest context of a group, and how many others there are. */
 void sonde_name_group_callers(const struct sonde_query *q, struct sonde_text *out, const struct sonde_group *group);
 
+/* ": bias, weights, …" after what an object is called: the first names that sonde_stretches_next has of it; nothing where it has none. */
+void sonde_name_names(const struct sonde_query *q, struct sonde_text *out, uint32_t process, uint32_t kind, uint32_t node);
+
 /* Name of a group: the kernel's, or the kind of operation. */
 const char *sonde_name_group(const struct sonde_group *group);
 /* The same for tables: without the return type and the namespaces that many names begin alike with,

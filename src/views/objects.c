@@ -7,7 +7,8 @@
 #include "view.h"
 
 static const struct sonde_view_column site_columns[] = {
-    {"kind", "Object", SONDE_CELL_TEXT, 0, 0, "kind of data object: buffer, image, device"},
+    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "kind of data object: buffer, image, device"},
+    {NULL, "Object", SONDE_CELL_TEXT, 0, 0, "kind of data object: buffer, image, device; and names that the program gave to parts of them"},
     {"count", "count", SONDE_CELL_COUNT, 0, 1, "objects allocated there"},
     {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "total size, excluding objects inside other objects"},
     {NULL, "mean life", SONDE_CELL_TIME, 0, 4, "mean time from allocation to free, of freed objects"},
@@ -16,6 +17,7 @@ static const struct sonde_view_column site_columns[] = {
     {"life_ns", NULL, SONDE_CELL_TIME, 0, 0, "sum of the lifetimes of freed objects"},
     {NULL, "allocated by", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "nearest frames of user code, innermost first"},
     {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of user code, innermost first", .of = &sonde_frames},
+    {"names", NULL, SONDE_CELL_LIST, 0, 0, "names that the program gave to parts of these objects (sonde/sonde.h)", .of = &sonde_names},
 };
 static const struct sonde_view_columns sites = SONDE_VIEW_COLUMNS("sites", site_columns);
 
@@ -31,6 +33,7 @@ static void site_row(struct sonde_view_table *t, const struct sonde_query *q, co
 {
     const uint64_t freed = site->count - site->alive;
     sonde_cell_text(t, sonde_object_kind_name(site->kind));
+    sonde_cell_named_kind(t, q, SONDE_STRETCHES_ALL, site->kind, site->node);
     sonde_cell_int(t, true, site->count);
     sonde_cell_int(t, true, site->bytes);
     sonde_cell_real(t, freed > 0, freed ? (double)site->life_ns / (double)freed : 0);
@@ -39,6 +42,7 @@ static void site_row(struct sonde_view_table *t, const struct sonde_query *q, co
     sonde_cell_int(t, true, site->life_ns);
     sonde_cell_allocated_by(t, q, site->node);
     sonde_cell_frames(t, q, site->node);
+    sonde_cell_names(t, q, SONDE_STRETCHES_ALL, site->kind, site->node);
 }
 
 static void fill(const struct sonde_query *q, const struct sonde_objects *objects, struct sonde_view_data *out)

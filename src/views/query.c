@@ -25,7 +25,7 @@ static int find_modules(struct sonde_query *q)
 int sonde_query_prepare(struct sonde_query *q, struct sonde_diag *diag)
 {
     const int rc = sonde_profile_build(q->m, &q->profile, diag);
-    if (!rc && (sonde_totals_compute(q->m, &q->totals) || find_modules(q)))
+    if (!rc && (sonde_totals_compute(q->m, &q->totals) || find_modules(q) || sonde_stretches_find(q->m, q->profile, &q->stretches)))
         return sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot read");
     return rc;
 }
@@ -34,6 +34,7 @@ void sonde_query_fini(struct sonde_query *q)
 {
     sonde_profile_destroy(q->profile);
     sonde_totals_fini(&q->totals);
+    sonde_stretches_fini(&q->stretches);
     sonde_vector_fini(&q->modules);
     sonde_columns_fini(&q->contexts.columns);
     if (q->m)

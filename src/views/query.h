@@ -13,6 +13,7 @@
 #include "analyze/model/totals.h"
 #include "analyze/profile/bandwidth.h"
 #include "analyze/profile/profile.h"
+#include "analyze/profile/stretches.h"
 #include "base/kinds.h"
 #include "base/progress.h"
 #include "base/vector.h"
@@ -71,6 +72,7 @@ struct sonde_query {
     struct sonde_measurement *m;
     struct sonde_profile *profile;
     struct sonde_totals totals;
+    struct sonde_stretches stretches;
     struct sonde_blame_basis *blame_basis; /* who answers many questions keeps one, and gives it back; NULL: nothing is kept */
     SONDE_VECTOR(const char *) modules; /* paths of all that frames are in: names.c shortens them */
     const char *path;        /* of the measurement, for messages */

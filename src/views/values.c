@@ -48,6 +48,7 @@ static const struct sonde_view_column object_columns[] = {
     {"count", NULL, SONDE_CELL_COUNT, 0, 0, "objects allocated there that were compared"},
     {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "their total size"},
     {"patterns", NULL, SONDE_CELL_LIST, 0, 0, "patterns found, largest first", .of = &patterns},
+    {"names", NULL, SONDE_CELL_LIST, 0, 0, "names that the program gave to parts of these objects (sonde/sonde.h)", .of = &sonde_names},
 };
 static const struct sonde_view_columns objects = SONDE_VIEW_COLUMNS("objects", object_columns);
 
@@ -371,6 +372,7 @@ static void object_row(struct sonde_view_table *t, const struct sonde_query *q, 
         duplicate_row(list, q, site, &site->duplicates.items[i]);
     for (size_t i = 0; i < found->items.count; i++)
         found_row(list, q, &found->items.items[i]);
+    sonde_cell_names(t, q, SONDE_STRETCHES_ALL, site->kind, site->node);
 }
 
 static void row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site, const struct sonde_value_redundant *r)

@@ -392,6 +392,106 @@ class Elements(Case):
             found = [(a["bytes"], a["looked_at_ns"], a["saving_ns"]) for a in self.json(path, "advice")["advice"] if a["rule"] == "remote_reads"]
             self.assertEqual(found, [(40000, 10**6, 975000)] if elements else [])
 
+    def named(self, path, seed, size, shift, names, alone=True, others=0):
+        """Random cells of an object in which parts have names: [(offset, bytes, name, rows, columns, element bytes)], the last named last.
+        Of each kind the bytes by cell."""
+        random_, truth = random.Random(seed), {}
+        p = live.Process("node-4711-1", 4711)
+        gpus, thread = [p.device("GPU"), p.device("GPU")], p.thread(4711)
+        queue, at = p.queue(gpus[0]), p.start_ns + 10**6
+        here = lambda name, line: p.node(0, p.frame(live.PYTHON, p.python(name, "/home/user/model.py", line)))
+        halo = p.enqueue(thread, queue, "cuLaunchKernel", here("step", 7), "kernel", at, at + 10, at + 500, at + 1500, name="halo")
+        node, cells = p.node(here("make", 3), p.frame(live.API, offset=2, name="cuMemAlloc")), (size - 1 >> shift) + 1
+        obj, *_ = [p.object(5, node, size, p.start_ns, device=gpus[1]) for _ in range(1 + others)]
+        p.remote(halo, obj, 1, 1, gpus[0], gpus[1], what=1)
+        p.looked_at(halo, 1)
+        for number, name in enumerate(names):
+            p.stretch(obj, *name, at_ns=p.start_ns + 10 + number)
+        p.stretch(obj, 0, size, "of another time", at_ns=p.start_ns - 5)
+        p.stretch(obj, size, 8, "beyond")
+        p.stretch(0, 0x7f0000, 8, "nowhere")
+        for _ in range(2):
+            array = p.array(obj, size, gpus[0], gpus[1], shift, alone=alone)
+            for _ in range(20):
+                first = random_.randrange(cells)
+                count, kind, each = random_.randint(1, cells - first), random_.randrange(3), random_.choice((4, 8, 24))
+                p.cells(array, kind, first, count, each)
+                of = truth.setdefault(("load", "store", "atomic")[kind], [0] * cells)
+                for k in range(first, first + count):
+                    of[k] += each
+        live.write_manifest(path, ["model.py"])
+        p.write(path)
+        return truth
+
+    def test_parts_that_have_names(self):
+        """Each cell is in the row of the part that was named last of those in which it begins, or in the object's; none in two."""
+        names = [(0, 300, "old"), (100, 96, "weights", 6, 4, 4), (196, 30, "bias"), (600, 400, "a view", 10, 10, 4), (640, 64, "inner", 4, 4, 4), (900, 999, "too long", 3, 333, 1)]
+        for seed, shift in enumerate((2, 3, 4, 6)):
+            path = self.path(f"named{seed}.sonde")
+            truth = self.named(path, seed, 1000, shift, names)
+            rows = self.json(path, "comm", "--by", "element")["elements"]
+            begin = {name: offset for offset, _, name, *_ in names}
+            found = {(row["part"], row["kind"]): row for row in rows}
+            self.assertEqual(len(found), len(rows))
+            owner = [next((name for offset, size, name, *_ in reversed(names) if offset <= k << shift < offset + size), None) for k in range((999 >> shift) + 1)]
+            for kind, cells in truth.items():
+                for name in set(owner):
+                    mine = [bytes if owner[k] == name else 0 for k, bytes in enumerate(cells)]
+                    row = found.get((name, kind))
+                    self.assertEqual(row is not None, any(mine))
+                    if not row:
+                        continue
+                    start, runs = begin.get(name, 0), [0] * len(cells)
+                    self.assertEqual((row["part_byte"], row["bytes"], row["objects"]), (begin.get(name), sum(mine), 1))
+                    self.assertEqual(row["object_bytes"], min(1000 - start, next((size for _, size, other, *_ in names if other == name), 1000)))
+                    for run in row["runs"]:
+                        for k in range(run["cells"]):
+                            runs[(start + run["first_byte"] >> shift) + k] += run["bytes"]
+                    self.assertEqual(runs, mine)
+                    ends = start + row["object_bytes"]
+                    self.assertEqual(row["touched_bytes"], sum(min(k + 1 << shift, ends) - (k << shift) for k, bytes in enumerate(mine) if bytes))
+                    self.assertAlmostEqual(sum(part["bytes"] for part in row["grid"]), sum(mine), delta=1e-6 * sum(mine))
+            self.assertEqual(sum(row["bytes"] for row in rows), sum(map(sum, truth.values())))
+            shapes = {row["part"]: (row["rows"], row["columns"]) for row in rows}
+            self.assertEqual({name: shape for name, shape in shapes.items() if shape[0] > 1}, {"weights": (6, 4), "a view": (10, 10), "inner": (4, 4)})
+
+    def test_a_matrix_that_has_a_name(self):
+        """Its shape is the program's, but for one that is asked for."""
+        path = self.path("matrix.sonde")
+        cells = self.named(path, 3, 1000, 2, [(40, 600, "weights", 15, 10, 4), (700, 40, "bias", 1, 10, 4)])["load"]
+        of = lambda *options: next(row for row in self.json(path, "comm", "--by", "element", *options)["elements"] if (row["part"], row["kind"]) == ("weights", "load"))
+        grid = {(part["row"], part["column"]): part["bytes"] for part in of()["grid"]}
+        for k in range(150):
+            self.assertAlmostEqual(grid.get((k // 10, k % 10), 0), cells[10 + k], delta=1e-6 * (1 + cells[10 + k]))
+        for name in ("", "weights=", "make="):
+            row = of("--shape", f"{name}30x5")
+            self.assertEqual((row["rows"], row["columns"]), (30, 5))
+        self.assertEqual(of("--shape", "bias=2x5")["rows"], 15)
+        text = self.ok("report", path, "comm", "--by", "element").out
+        self.assertRegex(text, r"(?m)^device: weights +make\(\) model\.py:3")
+        self.assertRegex(text, r"(?m)^load of .* by weights, allocated by make\(\) model\.py:3, 15 × 10:")
+        self.assertRegex(text, r"(?m)^ *14  ?[·░▒▓█]{10}$")
+        self.assertNotIn("by bias", text)
+
+    def test_where_names_stand(self):
+        path = self.path("stand.sonde")
+        self.named(path, 1, 1000, 2, [(4 * k, 4, name) for k, name in enumerate(("weights", "bias", "bias", "scale", "zero"))])
+        names = ["bias", "scale", "weights", "zero"]
+        for found in (self.json(path, "objects")["sites"], self.json(path, "comm")["objects"], self.json(path, "memory")["spaces"][0]["sites"]):
+            self.assertEqual([row["names"] for row in found], [names])
+        for view in (("objects",), ("comm", "--by", "object"), ("memory",)):
+            self.assertRegex(self.ok("report", path, *view).out, r"(?m)^device: bias, scale, weights, … ")
+
+    def test_several_objects_whose_cells_are_added_up(self):
+        """Of which one has names: nobody knows what of the cells is its."""
+        path = self.path("several.sonde")
+        truth = self.named(path, 1, 1000, 2, [(0, 400, "weights")], alone=False, others=1)
+        rows = self.json(path, "comm", "--by", "element")["elements"]
+        self.assertEqual({row["kind"]: (row["part"], row["bytes"], row["objects"]) for row in rows}, {kind: (None, sum(cells), 2) for kind, cells in truth.items()})
+        path = self.path("one.sonde")
+        self.named(path, 1, 1000, 2, [(0, 400, "weights")], alone=False)
+        self.assertEqual({row["part"] for row in self.json(path, "comm", "--by", "element")["elements"]}, {None, "weights"})
+
     def test_what_was_not_read_is_said(self):
         path = self.path("killed.sonde")
         self.made(path, read=False)

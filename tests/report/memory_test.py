@@ -95,6 +95,19 @@ class Recorded(Memory):
         self.assertIn("freed only during the program's exit: 1 object", self.ok("report", path, "memory").out)
 
 
+class Named(Memory):
+    """tests/programs/names.c: the names of what lies in its memory, each at the line that allocated it."""
+
+    def test_names(self):
+        for mode in ("--trace", "--profile"):
+            path = self.record(os.path.join(PROGRAMS, "names"), options=(mode,))
+            found = {site["bytes"]: site["names"] for site in self.json(path, "objects")["sites"]}
+            self.assertEqual(found, {4096: ["activation 0", "activation 1", "activation 2", "bias", "weights"], 1000: ["other"]})
+            space, = self.memory(path)["spaces"]
+            self.assertEqual(sorted(name for site in space["sites"] for name in site["names"]), ["activation 0", "activation 1", "activation 2", "bias", "other", "weights"])
+            self.assertRegex(self.ok("report", path, "objects").out, r"(?m)^svm: activation 0, activation 1, activation 2, … ")
+
+
 class Made(Memory):
     """Measurements of CUDA programs, by hand."""
 

@@ -65,6 +65,8 @@ export interface Elements extends Pick<SentObject, "name" | "site" | "owner" | "
   from: End;
   to: End;
   kind: "load" | "store" | "atomic";
+  /** A name that the program gave to a part of one object. */
+  part: string | null;
   object_bytes: number;
   cell_bytes: number;
   bytes: number;

@@ -714,7 +714,7 @@ int sonde_comm_compute(const struct sonde_measurement *m, const struct sonde_pro
     rc = rc ? rc : sum_objects(&s, out);
     rc = rc ? rc : sonde__comm_links(m, out);
     if (!rc && !config->from_ns && !config->to_ns)
-        rc = sonde__comm_arrays(m, &s.model, out);
+        rc = sonde__comm_arrays(m, profile, &s.model, out);
     out->unmoved = !out->moved && has_managed(m);
     if (!rc)
         sum_all(&s, out);
@@ -746,6 +746,7 @@ void sonde_comm_fini(struct sonde_comm *comm)
     sonde_vector_fini(&comm->links);
     sonde_vector_fini(&comm->arrays);
     sonde_vector_fini(&comm->runs);
+    sonde_stretches_fini(&comm->stretches);
 }
 
 const char *sonde_comm_kind_name(uint32_t kind)

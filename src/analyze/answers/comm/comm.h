@@ -13,6 +13,7 @@
 
 #include "analyze/profile/object_model.h"
 #include "analyze/profile/profile.h"
+#include "analyze/profile/stretches.h"
 #include "base/kinds.h"
 #include "base/progress.h"
 #include "base/vector.h"
@@ -106,7 +107,9 @@ struct sonde_comm_array {
     struct sonde_comm_pair pair;
     uint32_t kind, node;   /* as in struct sonde_comm_object */
     struct sonde_comm_end owner;
-    uint64_t object_bytes; /* of one object; */
+    const struct sonde_stretch *stretch; /* in sonde_comm.stretches: the cells are those that begin in this part of one object; NULL: objects' */
+    uint64_t lead;         /* of a stretch: bytes before its first cell */
+    uint64_t object_bytes; /* of one object, or of the stretch; */
     uint64_t objects;      /* of so many of one site and size the cells are added */
     uint64_t cell_bytes;   /* the last cell may have fewer */
     uint64_t bytes;        /* that were accessed; */
@@ -160,6 +163,7 @@ struct sonde_comm { /* ready when zeroed; each list adds up to `all`, most bytes
     SONDE_VECTOR(struct sonde_comm_collective) collectives; /* most bytes sent first */
     SONDE_VECTOR(struct sonde_comm_array) arrays; /* most bytes first; of the whole run, or none */
     SONDE_VECTOR(struct sonde_comm_run) runs;
+    struct sonde_stretches stretches;
     uint32_t unread;                    /* arrays of which it is not known what was accessed: their program was killed, or there was no room */
     bool partial;                       /* of some kernels not all launches: then their kinds' sums are the least that there was */
     bool blind;                         /* of some for another reason than --comm-sample, so that it is not known what they have */
@@ -197,8 +201,8 @@ struct sonde__comm_sample {
 /* What all launches have beside what those that were looked at did, whose bytes are given by group. */
 struct sonde_comm_estimate sonde__comm_estimate(const struct sonde__comm_sample *sample, const uint64_t *bytes);
 
-/* And comm->arrays and its runs. */
-int sonde__comm_arrays(const struct sonde_measurement *m, const struct sonde_object_model *model, struct sonde_comm *comm);
+/* And comm->stretches, comm->arrays and its runs. */
+int sonde__comm_arrays(const struct sonde_measurement *m, const struct sonde_profile *profile, const struct sonde_object_model *model, struct sonde_comm *comm);
 
 /* What a rank sends in a collective (collective.c). */
 struct sonde_comm_sent {

@@ -51,7 +51,7 @@ function Picture({ row }: { row: Elements }) {
     setAt(heatAt(heat, width, height, event.clientX - place.left, event.clientY - place.top));
   };
   const callers = row.site?.slice(lineOf(row.site).length) ?? "";
-  const words = `${row.kind} ${wayText(row)}: ${formatBytes(row.bytes)}, ${formatShare(row.touched_bytes / row.object_bytes)} of ${formatBytes(row.object_bytes)}, ${timesText(row)}${callers}`;
+  const words = `${row.part === null ? "" : `${row.part}, `}${row.kind} ${wayText(row)}: ${formatBytes(row.bytes)}, ${formatShare(row.touched_bytes / row.object_bytes)} of ${formatBytes(row.object_bytes)}, ${timesText(row)}${callers}`;
   return (
     <figure ref={box} class="comm-heat">
       <figcaption>{words}</figcaption>
