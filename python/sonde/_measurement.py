@@ -185,6 +185,10 @@ class Measurement:
         """Data objects."""
         return self.table("objects")
 
+    def names(self) -> Table:
+        """Names that the program gave to parts of data objects."""
+        return self.table("names")
+
     def contexts(self) -> Table:
         """The calling context tree, a row for each frame; `tree()` has it as a tree."""
         return self.table("contexts")

@@ -1,14 +1,25 @@
-"""What a program says of itself while it is recorded: which part of the run counts, and what its phases are called."""
+"""What a program says of itself while it is recorded: which part of the run counts, what its phases are called, and what lies in its memory."""
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
-from typing import Any, Optional
+import re
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+
+@functools.lru_cache(maxsize=None)
+def _found(name: str, *arguments: Any) -> Any:
+    """A function of the library that `sonde record` preloads; None without it."""
+    function = getattr(ctypes.CDLL(None), name, None)
+    if function is not None:
+        function.restype, function.argtypes = None, arguments
+    return function
 
 
 def _set(on: int) -> None:
-    function = getattr(ctypes.CDLL(None), "sonde__set_range", None)
+    function = _found("sonde__set_range", ctypes.c_int)
     if function:
         function(on)
 
@@ -98,3 +109,75 @@ def mark(name: str) -> None:
     tool = _tool()
     if tool.mark is not None:
         tool.mark(name.encode("utf-8", "replace"))
+
+
+class _Layout(NamedTuple):
+    """Where an array lies: the address of its first element, and the bytes of an element and from one to the next in each dimension."""
+
+    address: int
+    shape: Tuple[int, ...]
+    strides: Tuple[int, ...]
+    element_bytes: int
+
+
+def _packed(shape: Sequence[int], element_bytes: int) -> Tuple[int, ...]:
+    """Strides of an array whose elements lie row after row."""
+    strides = [element_bytes] * len(shape)
+    for i in reversed(range(len(shape) - 1)):
+        strides[i] = strides[i + 1] * shape[i + 1]
+    return tuple(strides)
+
+
+def _tensor_layout(tensor: Any) -> Optional[_Layout]:
+    """None: it has no memory that one could name, as tensors on PyTorch's device "meta" and sparse ones."""
+    try:
+        size = int(tensor.element_size())
+        return _Layout(int(tensor.data_ptr()), tuple(tensor.shape), tuple(stride * size for stride in tensor.stride()), size)
+    except RuntimeError:
+        return None
+
+
+def _layout(array: Any) -> Optional[_Layout]:
+    if hasattr(array, "data_ptr"):
+        return _tensor_layout(array)
+    interface = getattr(array, "__cuda_array_interface__", None) or getattr(array, "__array_interface__", None)
+    if not isinstance(interface, Mapping) or not interface.get("data"):
+        raise TypeError(f"neither a tensor nor an array with __cuda_array_interface__: {type(array).__name__}")
+    size, shape = int(re.findall(r"\d+", interface["typestr"])[0]), tuple(interface["shape"])
+    return _Layout(int(interface["data"][0] or 0), shape, tuple(interface.get("strides") or _packed(shape, size)), size)
+
+
+def name(array: Any, text: str) -> None:
+    """Says what lies in an array's memory: in views, the data object in which it lies has this name beside it, and `comm --by element` shows
+    the array by itself, with its shape. `array` is a tensor of PyTorch, or has `__cuda_array_interface__` (CuPy, Numba) or `__array_interface__`.
+    A new name for the same memory takes the place of the old one. Without Sonde it does nothing."""
+    tell = _found("sonde__name_memory", ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t)
+    layout = _layout(array)
+    if tell is None or layout is None or not layout.address or 0 in layout.shape:
+        return
+    reach = [(count - 1) * stride for count, stride in zip(layout.shape, layout.strides)]
+    first = layout.address + sum(step for step in reach if step < 0)
+    size = sum(map(abs, reach)) + layout.element_bytes
+    wanted = _packed(layout.shape, layout.element_bytes)
+    packed = all(count == 1 or stride == step for count, stride, step in zip(layout.shape, layout.strides, wanted))
+    columns = (layout.shape or (1,))[-1] if packed else 0
+    rows = size // (columns * layout.element_bytes) if packed else 0
+    tell(first, size, text.encode("utf-8", "replace"), rows, columns, layout.element_bytes)
+
+
+def _named(arrays: Any) -> Iterator[Tuple[str, Any]]:
+    if isinstance(arrays, Mapping):
+        yield from arrays.items()
+        return
+    for key, parameter in arrays.named_parameters():
+        yield key, parameter
+        if getattr(parameter, "grad", None) is not None:
+            yield f"{key}.grad", parameter.grad
+    yield from arrays.named_buffers()
+
+
+def names(arrays: Union[Mapping[str, Any], Any], prefix: str = "") -> None:
+    """The same for all parameters (with the gradients that they have by now) and buffers of a module of PyTorch, or for a mapping from names to
+    arrays. After the model was moved to its device, and again when its memory has changed; `prefix` comes before each name."""
+    for key, array in _named(arrays):
+        name(array, prefix + key)

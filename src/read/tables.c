@@ -178,6 +178,38 @@ static void fill_objects(const struct sonde_read *m, uint32_t process, struct so
     }
 }
 
+/* ---- what the program named ------------------------------------------------------------------------- */
+
+static const struct sonde_view_column name_columns[] = {
+    {.name = "process", .kind = SONDE_CELL_TEXT, .definition = "whose it is"},
+    {.name = "object", .kind = SONDE_CELL_ID, .definition = "data object in which it lies; unknown: in none that was known"},
+    {.name = "name", .kind = SONDE_CELL_TEXT, .definition = "as the program calls it"},
+    {.name = "offset", .kind = SONDE_CELL_ID, .definition = "where it begins, in bytes from the beginning of the object; of no object its address"},
+    {.name = "bytes", .kind = SONDE_CELL_BYTES, .definition = "its size"},
+    {.name = "rows", .kind = SONDE_CELL_COUNT, .definition = "rows of its elements; unknown: the program does not say, or it has holes"},
+    {.name = "columns", .kind = SONDE_CELL_COUNT, .definition = "elements of a row"},
+    {.name = "element_bytes", .kind = SONDE_CELL_BYTES, .definition = "bytes of an element"},
+    {.name = "at_ns", .kind = SONDE_CELL_TIME, .definition = "when it was named last: of several names of a byte the latest stands"},
+};
+static const struct sonde_view_columns name_table = SONDE_VIEW_COLUMNS("names", name_columns);
+
+static void fill_names(const struct sonde_read *m, uint32_t process, struct sonde_view_table *t)
+{
+    const struct sonde_process *p = &m->query.m->processes[process];
+    const struct sonde_row_stretch *rows = p->tables[SONDE_TABLE_STRETCH].rows;
+    for (uint32_t i = 1; i < p->tables[SONDE_TABLE_STRETCH].count; i++) {
+        sonde_cell_text(t, p->name);
+        known_int(t, rows[i].object);
+        sonde_cell_text(t, sonde_process_string(p, rows[i].name));
+        sonde_cell_int(t, true, rows[i].offset);
+        sonde_cell_int(t, true, rows[i].bytes);
+        known_int(t, rows[i].rows);
+        known_int(t, rows[i].columns);
+        known_int(t, rows[i].element_bytes);
+        known_time(t, m, process, rows[i].at_ns);
+    }
+}
+
 /* ---- call paths ------------------------------------------------------------------------------------- */
 
 #define METRICS(prefix, of)                                                                                             \
@@ -244,6 +276,7 @@ const struct sonde__table sonde__tables[] = {
     {.name = "devices", .summary = "a device as one process saw it", .columns = &device_table, .of_process = true, .loaded = true, .fill = fill_devices},
     {.name = "lanes", .summary = "a queue or a thread", .columns = &lane_table, .of_process = true, .prepared = true, .fill = fill_lanes},
     {.name = "objects", .summary = "a data object: memory of a device, or that devices use", .columns = &object_table, .of_process = true, .prepared = true, .fill = fill_objects},
+    {.name = "names", .summary = "a name that the program gave to a part of a data object", .columns = &name_table, .of_process = true, .prepared = true, .fill = fill_names},
     {.name = "contexts", .summary = "a frame of the calling context tree, of all processes", .columns = &context_table, .prepared = true, .fill = fill_contexts},
 };
 const uint32_t sonde__table_count = sizeof sonde__tables / sizeof *sonde__tables;

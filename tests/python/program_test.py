@@ -61,6 +61,59 @@ queue.finish()
 """
 
 
+SHARED = """
+import numpy, pyopencl, sonde
+context = pyopencl.create_some_context(interactive=False)
+queue = pyopencl.CommandQueue(context)
+memory = pyopencl.csvm_empty(context, 1024, numpy.float32)
+
+class Tensor:
+    # What sonde.name asks of one of PyTorch's, over an array.
+    def __init__(self, array, grad=None):
+        self.array, self.shape, self.grad = array, array.shape, grad
+    def data_ptr(self):
+        return self.array.__array_interface__["data"][0]
+    def element_size(self):
+        return self.array.itemsize
+    def stride(self):
+        return tuple(stride // self.array.itemsize for stride in self.array.strides)
+
+class Meta:
+    shape = (3, 3)
+    def element_size(self):
+        return 4
+    def data_ptr(self):
+        raise RuntimeError("no memory")
+
+class Model:
+    def named_parameters(self):
+        yield "weight", Tensor(memory[:120].reshape(2, 6, 10), Tensor(memory[120:240].reshape(2, 6, 10)))
+        yield "bias", Tensor(memory[240:250])
+        yield "meta", Meta()
+    def named_buffers(self):
+        yield "mean", Tensor(memory[250:251].reshape(()))
+
+class Cuda:
+    def __init__(self, array):
+        self.__cuda_array_interface__ = dict(array.__array_interface__)
+
+sonde.names(Model(), "layer.")
+sonde.names({"columns": memory[256:456].reshape(20, 10)[:, 2:5], "turned": Tensor(memory[456:476].reshape(4, 5).T), "back": memory[479:475:-1]})
+sonde.name(Cuda(memory[480:500].reshape(1, 4, 1, 5)), "cupy µ")
+sonde.name(memory[500:500], "empty")
+sonde.name(memory, "all of it")
+sonde.name(numpy.zeros(4), "elsewhere")
+for wrong in (3, None, "text", [1.0]):
+    try:
+        sonde.name(wrong, "wrong")
+    except TypeError:
+        continue
+    raise SystemExit(f"{wrong} has a name")
+pyopencl.enqueue_barrier(queue)
+queue.finish()
+"""
+
+
 class Program(Case):
     def program(self, text):
         path = self.path("program.py")
@@ -131,6 +184,21 @@ class Program(Case):
         text = "import sonde\nwith sonde.range('out'):\n    pass\nsonde.start()\nwith sonde.range('in'):\n    pass\nsonde.stop()\nwith sonde.range('out'):\n    pass\n"
         m = sonde.record([sys.executable, self.program(text)], self.path("part.sonde"), env=ENVIRONMENT, start_off=True)
         self.assertEqual([row["name"] for row in m.ranges().rows()], ["in"])
+
+    def test_arrays_have_names(self):
+        """Bytes from the object's beginning, bytes, rows, columns and bytes of an element, of what each array's slice is of."""
+        if importlib.util.find_spec("pyopencl") is None or "none found" in cli.run("doctor", "--json").out:
+            self.skipTest("no pyopencl, or no device, here")
+        script, path = self.program(SHARED), self.path("names.sonde")
+        done = subprocess.run([sys.executable, script], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, b""))
+        m = sonde.record([sys.executable, script], path, env=ENVIRONMENT)
+        found = {row["name"]: tuple(row[key] for key in ("offset", "bytes", "rows", "columns", "element_bytes")) for row in m.names().rows() if row["object"]}
+        self.assertEqual([row["name"] for row in m.names().rows() if not row["object"]], ["elsewhere"])
+        self.assertEqual(found, {
+            "layer.weight": (0, 480, 12, 10, 4), "layer.weight.grad": (480, 480, 12, 10, 4), "layer.bias": (960, 40, 1, 10, 4), "layer.mean": (1000, 4, 1, 1, 4),
+            "columns": (1024 + 8, 19 * 40 + 12, None, None, 4), "turned": (1824, 80, None, None, 4), "back": (1904, 16, None, None, 4),
+            "cupy µ": (1920, 80, 4, 5, 4), "all of it": (0, 4096, 1, 1024, 4)})
 
     def test_what_fails(self):
         script = self.program(PHASES)
