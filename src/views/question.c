@@ -41,7 +41,7 @@ const struct sonde_option sonde_question_options[] = {
      .help = "profile: a flat list by line, function, module, kernel or object; with --top-down or --bottom-up the "
              "first three group that tree. ranks: one of these. comm: pairs, lines or objects alone, or elements of objects (record --comm-elements)."},
     {.name = "shape", .type = SONDE_OPTION_STRING, .argument = "[NAME=]ROWSxCOLUMNS", .offset = AT(rows_columns),
-     .help = "comm --by element: objects whose allocation's call path contains NAME, or all, are matrices of so many elements, row after row."},
+     .help = "comm --by element: objects whose allocation's call path, or name that the program gave, contains NAME, or all, are matrices of so many elements, row after row."},
     {.name = "metric", .letter = 'm', .type = SONDE_OPTION_STRING, .argument = "LIST",
      .offset = AT(metric),
      .help = "profile: columns, such as gpu,ops,bytes,api,sync,queue,cpu,blame. The first one sorts. ranks: these of each call path, over the ranks."},

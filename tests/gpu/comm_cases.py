@@ -226,6 +226,22 @@ def check_elements(m):
     yield equal("objects without elements", m.view("comm")["elements_unread"], 0)
 
 
+def check_named(m):
+    """Of two segments of one line one has names: of each name its cells, of the rest of both what is left."""
+    line, rows = str(marked_line(source("named"), "segment")), {}
+    for row in m.view("comm --by element")["elements"]:
+        if (row["site"] or "").split(" ←")[0].split(":")[-1] == line:
+            rows.setdefault(row["part"], []).append(row)
+    truth = {"weights": (4096, 40 * 50 * 4, (40, 50), {4 * k: 12 for k in range(20 * 50)}), "bias": (16384, 400, (1, 400), {4 * k: 4 for k in range(100)}),
+             None: (None, 65536, (1, 65536), {at + 4 * k: 4 for at in (4096, 32768) for k in range(100)})}
+    yield equal("parts", sorted(map(str, rows)), sorted(map(str, truth)))
+    for name, (begin, size, shape, cells) in truth.items():
+        found = rows.get(name, [])
+        yield equal(f"{name}: where it lies, and its shape", [(row["part_byte"], row["object_bytes"], (row["rows"], row["columns"]), row["cell_bytes"], row["from"], row["to"], row["kind"]) for row in found],
+                    [(begin, size, shape, 4, "host", 0, "load")])
+        yield equal(f"{name}: its cells", {run["first_byte"] + 4 * k: run["bytes"] for row in found for run in row["runs"] for k in range(run["cells"])}, cells)
+
+
 def check_elements_add_up(m):
     """All that was accessed of an object is in its elements, which tell call paths of its line apart."""
     yield from check_remote(m)
@@ -252,6 +268,7 @@ CASES = [
     Case("graphed-machine", ["{bin}/graphed"], checks=[by_machine(check_graphed)], options=MACHINE),
     Case("remote-elements", ["{bin}/remote"], checks=[check_elements_add_up], options=["--comm", "--comm-elements"], gpus=2),
     Case("elements", ["{bin}/elements"], checks=[check_elements], options=["--comm", "--comm-elements"], gpus=2),
+    Case("named", ["{bin}/named"], checks=[check_named], options=["--comm", "--comm-elements"]),
     Case("ring", ["{bin}/ring"], checks=[check_ring(False)], options=["--comm"], gpus=2),
     Case("ring-right", ["{bin}/ring", "right"], checks=[check_ring(True)], options=["--comm"], gpus=2),
     Case("ipc", ["{bin}/ipc"], checks=[check_ipc], options=["--comm"], gpus=2),

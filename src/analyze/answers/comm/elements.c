@@ -159,26 +159,43 @@ static int add_cell(struct reading *r, const struct sonde_row_cell *cell, const 
     return rc;
 }
 
+static int by_array(const void *left, const void *right)
+{
+    const struct sonde_row_cell *a = *(const struct sonde_row_cell *const *)left, *b = *(const struct sonde_row_cell *const *)right;
+    return a->array < b->array ? -1 : a->array > b->array;
+}
+
+/* Those of one array at once: what it takes to know whose they are is made once for each. */
+static int read_cells(struct reading *r, const struct sonde_process *p)
+{
+    const struct sonde_row_array *arrays = p->tables[SONDE_TABLE_ARRAY].rows;
+    const struct sonde_row_cell *cells = p->tables[SONDE_TABLE_CELL].rows;
+    SONDE_VECTOR(const struct sonde_row_cell *) known = {0};
+    uint32_t array = 0;
+    int rc = 0;
+    for (uint32_t k = 0; k < p->tables[SONDE_TABLE_CELL].count && !rc; k++)
+        if (cells[k].array && cells[k].array < p->tables[SONDE_TABLE_ARRAY].count)
+            rc = sonde_vector_push(&known, &cells[k]);
+    if (known.count && !rc)
+        qsort(known.items, known.count, sizeof *known.items, by_array);
+    for (size_t i = 0; i < known.count && !rc; i++) {
+        if (known.items[i]->array != array)
+            rc = begin_array(r, &arrays[array = known.items[i]->array]);
+        rc = rc ? rc : add_cell(r, known.items[i], &arrays[array]);
+    }
+    free(r->owner);
+    r->owner = NULL;
+    sonde_vector_fini(&known);
+    return rc;
+}
+
 static int read_process(struct reading *r)
 {
     const struct sonde_process *p = &r->m->processes[r->process];
     const struct sonde_row_array *arrays = p->tables[SONDE_TABLE_ARRAY].rows;
-    const struct sonde_row_cell *cells = p->tables[SONDE_TABLE_CELL].rows;
-    const uint32_t count = p->tables[SONDE_TABLE_ARRAY].count;
-    uint32_t array = 0;
-    int rc = 0;
-    for (uint32_t k = 1; k < count; k++)
+    for (uint32_t k = 1; k < p->tables[SONDE_TABLE_ARRAY].count; k++)
         r->out->unread += arrays[k].bytes && !(arrays[k].flags & SONDE_ARRAY_READ);
-    for (uint32_t k = 0; k < p->tables[SONDE_TABLE_CELL].count && !rc; k++) {
-        if (!cells[k].array || cells[k].array >= count)
-            continue;
-        if (cells[k].array != array) /* they are written one array after the other */
-            rc = begin_array(r, &arrays[array = cells[k].array]);
-        rc = rc ? rc : add_cell(r, &cells[k], &arrays[array]);
-    }
-    free(r->owner);
-    r->owner = NULL;
-    return rc;
+    return read_cells(r, p);
 }
 
 static int by_cell(const void *left, const void *right)
