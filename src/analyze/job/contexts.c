@@ -89,7 +89,7 @@ static void walk(struct walk *w, const entries *all)
             ;
         if (row)
             close_rows(w, row - 1, rows[row].depth);
-        open_row(w, row, &all->items[at], own);
+        open_row(w, row, own ? &all->items[at] : NULL, own);
     }
     close_rows(w, count - 1, 0);
 }
