@@ -300,7 +300,8 @@ class Gpus(cli.Case):
             seconds = of(found, "sonde_pm_sampled_seconds_total", "device")
             self.assertEqual(seconds["1"], 0)
             self.assertGreater(seconds["0"], .25)  # the first sample of all is older than the start
-            self.assertAlmostEqual((seconds["0"] + .01) % .25, 0)
+            looks = (seconds["0"] + .01) / .25
+            self.assertAlmostEqual(looks, round(looks))
             counted = of(found, "sonde_pm_counted_total", "device", "metric", "unit")
             self.assertEqual(list(counted), [("0", "known__a.sum", "byte")])
             self.assertAlmostEqual(counted["0", "known__a.sum", "byte"], seconds["0"] * 100 / .01)
