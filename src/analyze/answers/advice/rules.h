@@ -153,8 +153,14 @@ int sonde__advice_reread(struct sonde__find *f, uint32_t process);
 /* Of what record --pc sampled (stalled.c). 0 or SONDE_ENOMEM. */
 int sonde__advice_stalled(struct sonde__find *f, uint32_t process);
 
-/* Of the profile, once (advice.c); of one device's operations [first, last) of a
- * trace, and of the calls of a trace (trace_rules.c). 0 or SONDE_ENOMEM. */
+/* Of the profile, and of what record --values found (profile_rules.c). 0 or SONDE_ENOMEM. */
+int sonde__advice_compiles(struct sonde__find *f, uint32_t process);
+int sonde__advice_allocates(struct sonde__find *f, uint32_t process);
+int sonde__advice_redundant(struct sonde__find *f, uint32_t process);
+int sonde__advice_duplicates(struct sonde__find *f, uint32_t process);
+int sonde__advice_needless_bytes(struct sonde__find *f, uint32_t process);
+
+/* Of one device's operations [first, last) of a trace, and of the calls of a trace (trace_rules.c). 0 or SONDE_ENOMEM. */
 int sonde__advice_of_device(struct sonde__find *f, struct sonde__trace *t, size_t first, size_t last);
 int sonde__advice_of_calls(struct sonde__find *f, const struct sonde__trace *t);
 
