@@ -45,7 +45,7 @@ struct sonde_patched_context {
     /* Of patches_graphs.c. */
     struct sonde_lock naming;    /* of what follows; held within the driver, so that nothing waits for the driver under it */
     struct sonde_patched_node *nodes;
-    uint32_t node_count, node_room; /* those that have an operation; those that are on the device, */
+    _Atomic uint32_t node_count, node_room; /* those that have an operation; those that are on the device, */
     CUdeviceptr node_launches;      /* one behind the other, */
     uint64_t node_version;          /* with these ranges */
     _Atomic uint32_t node_coded;    /* of so many it is known where their code is */
