@@ -514,28 +514,8 @@ APART static void heap(void)
     free(a);
 }
 
-/* Buffers alone, and shared virtual memory that the launch cannot reach: nothing. */
-APART static void plain(void)
-{
-    int *a = shared(N * sizeof *a);
-    cl_mem in = buffer(N * sizeof *a), out = buffer(N * sizeof *a);
-    const int one = 1;
-    CL(clEnqueueFillBuffer(queues[0], in, &one, sizeof one, 0, N * sizeof one, 0, NULL, NULL));
-    CL(clFinish(queues[0]));
-    for (int i = 0; i < DEVICES; i++) {
-        cl_kernel sum = kernel_of("sum");
-        CL(clSetKernelArg(sum, 0, sizeof in, &in));
-        CL(clSetKernelArg(sum, 1, sizeof out, &out));
-        run(queues[i], sum, 0, N, 0);
-    }
-    print("plain", out, N);
-    CL(clReleaseMemObject(in));
-    CL(clReleaseMemObject(out));
-    clSVMFree(context, a);
-}
-
 /* Buffers alone. */
-APART static void alone(void)
+static void sum_buffers(const char *name)
 {
     cl_mem in = buffer(N * sizeof(int)), out = buffer(N * sizeof(int));
     const int one = 1;
@@ -547,9 +527,22 @@ APART static void alone(void)
         CL(clSetKernelArg(sum, 1, sizeof out, &out));
         run(queues[i], sum, 0, N, 0);
     }
-    print("alone", out, N);
+    print(name, out, N);
     CL(clReleaseMemObject(in));
     CL(clReleaseMemObject(out));
+}
+
+APART static void alone(void)
+{
+    sum_buffers("alone");
+}
+
+/* Beside shared virtual memory that the launches cannot reach: nothing. */
+APART static void plain(void)
+{
+    int *a = shared(N * sizeof *a);
+    sum_buffers("plain");
+    clSVMFree(context, a);
 }
 
 /* ---- steps drawn at random, beside who owns what by the rules --------------------------------------------------- */

@@ -96,6 +96,28 @@ int sonde__advice_allocates(struct sonde__find *f, uint32_t process)
     return rc;
 }
 
+/* ---- operations of which something is known by their place -------------------------------------------------------- */
+
+/* The place of a row of the profile; 0: it is of no lane that is known. */
+static uint32_t leaf_of(const struct sonde__find *f, uint32_t process, const struct sonde_row_profile *row)
+{
+    return row->lane < f->m->processes[process].lane_count ? sonde_profile_locate(f->profile, process, row->node) : 0;
+}
+
+/* A finding of a row's operations, of whose time this part would be saved. */
+static struct sonde__finding found_in(const struct sonde__find *f, uint32_t process, const struct sonde_row_profile *row, uint32_t rule, double part)
+{
+    return (struct sonde__finding){
+        .rule = rule,
+        .process = process,
+        .device = f->m->processes[process].lanes[row->lane].device,
+        .leaf = leaf_of(f, process, row),
+        .count = row->count,
+        .looked_at_ns = row->sum_ns,
+        .saving_ns = (uint64_t)((double)row->sum_ns * part),
+    };
+}
+
 /* [tree node]: what the operations there did to all objects together. NULL: out of memory. */
 static struct sonde_value_redundant *sum_written(const struct sonde__find *f)
 {
@@ -130,21 +152,13 @@ int sonde__advice_redundant(struct sonde__find *f, uint32_t process)
     int rc = by_leaf ? 0 : SONDE_ENOMEM;
     for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
         const struct sonde_row_profile *row = &p->profiles[i];
-        const uint32_t leaf = row->lane < p->lane_count ? sonde_profile_locate(f->profile, process, row->node) : 0;
+        const uint32_t leaf = leaf_of(f, process, row);
         if (!leaf || !sonde_value_is_redundant(&by_leaf[leaf], SONDE_VALUES_THRESHOLD))
             continue;
-        rc = sonde__find_add(f,
-                             &(struct sonde__finding){
-                                 .rule = RULE_REDUNDANT,
-                                 .process = process,
-                                 .device = p->lanes[row->lane].device,
-                                 .leaf = leaf,
-                                 .count = row->count,
-                                 .bytes = row->bytes,
-                                 .looked_at_ns = row->sum_ns,
-                                 .saving_ns = (uint64_t)((double)row->sum_ns * wasted_part(&by_leaf[leaf], &f->profile->nodes.items[leaf].self)),
-                                 .sum = !by_leaf[leaf].exact,
-                             });
+        struct sonde__finding found = found_in(f, process, row, RULE_REDUNDANT, wasted_part(&by_leaf[leaf], &f->profile->nodes.items[leaf].self));
+        found.bytes = row->bytes;
+        found.sum = !by_leaf[leaf].exact;
+        rc = sonde__find_add(f, &found);
     }
     free(by_leaf);
     return rc;
@@ -170,22 +184,14 @@ int sonde__advice_duplicates(struct sonde__find *f, uint32_t process)
     int rc = by_leaf ? 0 : SONDE_ENOMEM;
     for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
         const struct sonde_row_profile *row = &p->profiles[i];
-        const uint32_t leaf = row->lane < p->lane_count ? sonde_profile_locate(f->profile, process, row->node) : 0;
+        const uint32_t leaf = leaf_of(f, process, row);
         const struct sonde_cct_node *node = &f->profile->nodes.items[leaf];
         if (!leaf || !by_leaf[leaf] || !node->self.bytes || sonde_op_kind_way(node->op) != SONDE_WAY_TO_DEVICE)
             continue;
         const double part = (double)by_leaf[leaf] / (double)node->self.bytes;
-        rc = sonde__find_add(f,
-                             &(struct sonde__finding){
-                                 .rule = RULE_DUPLICATE,
-                                 .process = process,
-                                 .device = p->lanes[row->lane].device,
-                                 .leaf = leaf,
-                                 .count = row->count,
-                                 .bytes = row->bytes,
-                                 .looked_at_ns = row->sum_ns,
-                                 .saving_ns = (uint64_t)((double)row->sum_ns * (part < 1 ? part : 1)),
-                             });
+        struct sonde__finding found = found_in(f, process, row, RULE_DUPLICATE, part < 1 ? part : 1);
+        found.bytes = row->bytes;
+        rc = sonde__find_add(f, &found);
     }
     free(by_leaf);
     return rc;
@@ -223,21 +229,13 @@ int sonde__advice_needless_bytes(struct sonde__find *f, uint32_t process)
     int rc = by_leaf ? 0 : SONDE_ENOMEM;
     for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
         const struct sonde_row_profile *row = &p->profiles[i];
-        const uint32_t leaf = row->lane < p->lane_count ? sonde_profile_locate(f->profile, process, row->node) : 0;
+        const uint32_t leaf = leaf_of(f, process, row);
         const struct accessed *of = &by_leaf[leaf];
         if (!leaf || !(of->needless >= NEEDLESS_LEAST * of->bytes) || of->bytes == 0)
             continue;
-        rc = sonde__find_add(f,
-                             &(struct sonde__finding){
-                                 .rule = RULE_NEEDLESS_BYTES,
-                                 .process = process,
-                                 .device = p->lanes[row->lane].device,
-                                 .leaf = leaf,
-                                 .count = row->count,
-                                 .looked_at_ns = row->sum_ns,
-                                 .saving_ns = (uint64_t)((double)row->sum_ns * of->needless / of->bytes),
-                                 .type = of->type,
-                             });
+        struct sonde__finding found = found_in(f, process, row, RULE_NEEDLESS_BYTES, of->needless / of->bytes);
+        found.type = of->type;
+        rc = sonde__find_add(f, &found);
     }
     free(by_leaf);
     return rc;
