@@ -306,10 +306,10 @@ static void fill_table(const cl_icd_dispatch *real, struct sonde_cl_place *p, ui
     t->mem = NULL;
     if (!whole || t->many || !p->cpus)
         return;
-    const struct sonde_plan_shared_range *last = &made->range[made->ranges - 1];
+    const struct sonde_plan_shared_range *last = made->ranges ? &made->range[made->ranges - 1] : NULL; /* NULL: there is but the host's own memory */
     cl_int status;
-    made->begin = made->ranges ? made->range[0].begin : 0;
-    made->bytes = made->ranges ? last->begin + last->bytes - made->begin : 0;
+    made->begin = last ? made->range[0].begin : 0;
+    made->bytes = last ? last->begin + last->bytes - made->begin : 0;
     t->mem = real->clCreateBuffer(p->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, offsetof(struct sonde_plan_shared, range) + made->ranges * sizeof *last, made, &status);
     t->many = status != CL_SUCCESS;
 }
