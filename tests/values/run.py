@@ -34,7 +34,7 @@ class Failure(Exception):
 
 def vendor(options):
     """A file that names the runtime to the loader."""
-    path = os.path.join(options.work, "runtime.icd")
+    path = os.path.join(options.work, options.case + ".icd")  # its own: cases run at the same time
     with open(path, "w") as f:
         f.write(options.runtime + "\n")
     return path

@@ -21,6 +21,7 @@
 enum { DEVICES_MAX = 64,
        NAME_MAX_BYTES = 1024,
        OPTIONS_MAX = 16384,
+       BUILD_TRIES = 3, /* PoCL 3.1 may fail where another process builds the same program: they share a cache of files */
        PAGE = 4096,
        AREAS_MOST = 1 << 30 };
 
@@ -196,9 +197,22 @@ static enum sonde_value_missed rewrite_source(const cl_icd_dispatch *real, const
     return failed ? SONDE_VALUE_MISSED_COMPILE : SONDE_VALUE_MISSED_NONE;
 }
 
-static enum sonde_value_missed build(const cl_icd_dispatch *real, const struct whose *w, const char *options, uint32_t what, struct code *c)
+/* The instrumented program, built; NULL: the runtime does not take it. */
+static cl_program program_of(const cl_icd_dispatch *real, const struct whose *w, const struct sonde_llvm_module *module, const char *options)
 {
     cl_int status;
+    const unsigned char *bitcode = module->bitcode;
+    cl_program program = real->clCreateProgramWithBinary(w->context, 1, &w->device, &module->bytes, &bitcode, NULL, &status);
+    if (status != CL_SUCCESS)
+        return NULL;
+    if (real->clBuildProgram(program, 1, &w->device, options, NULL, NULL) == CL_SUCCESS)
+        return program;
+    real->clReleaseProgram(program);
+    return NULL;
+}
+
+static enum sonde_value_missed build(const cl_icd_dispatch *real, const struct whose *w, const char *options, uint32_t what, struct code *c)
+{
     cl_device_type type = 0;
     real->clGetDeviceInfo(w->device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
     void *own = llvm_of(real, w->context);
@@ -209,9 +223,11 @@ static enum sonde_value_missed build(const cl_icd_dispatch *real, const struct w
         return why;
     if (!any_copy(&c->module)) /* what is known of its kernels is known */
         return SONDE_VALUE_MISSED_NONE;
-    const unsigned char *made = c->module.bitcode;
-    c->program = real->clCreateProgramWithBinary(w->context, 1, &w->device, &c->module.bytes, &made, NULL, &status);
-    return status == CL_SUCCESS && real->clBuildProgram(c->program, 1, &w->device, options, NULL, NULL) == CL_SUCCESS ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
+    for (int tries = BUILD_TRIES; tries; tries--) {
+        if ((c->program = program_of(real, w, &c->module, options)))
+            return SONDE_VALUE_MISSED_NONE;
+    }
+    return SONDE_VALUE_MISSED_COMPILE;
 }
 
 /* The options that change what the runtime makes of bitcode: those of OpenCL's own (-cl-denorms-are-zero, which PoCL has by the
