@@ -158,6 +158,66 @@ class Last(Case):
         self.assertTrue(0 < ledger["seen"] < 12000, ledger["seen"])
         self.assertEqual((ledger["done"], ledger["trace_dropped"]), (ledger["seen"] - ledger["dropped"], 0))
 
+    def attach(self, *ticking, options):
+        """Ticking runs by itself; record has been attached to it. Both."""
+        env = {**os.environ, "POCL_CACHE_DIR": os.path.join(cli.BUILD, "tests", "pocl-cache")}
+        self.log = self.path("log")
+        seconds, *rest = ticking
+        program = subprocess.Popen([TICKING, str(seconds), self.log, *rest], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(program.communicate)
+        self.addCleanup(program.kill)
+        self.wait(lambda: program.poll() is not None or os.path.exists(self.log) and os.path.getsize(self.log))
+        if program.poll() is not None:
+            self.skipTest(program.communicate()[0])
+        child = subprocess.Popen([cli.SONDE, "record", "-o", self.path("m.sonde"), "--pid", str(program.pid), *options], cwd=self.folder, text=True, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+        said = child.stderr.readline()
+        if "recording process" not in said:
+            program.kill()
+            self.skipTest(said + child.communicate()[1])
+        return program, child
+
+    def wait(self, condition):
+        deadline = time.monotonic() + 120
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
+    def test_a_program_that_runs_already(self):
+        """While it runs, and when it has ended by itself; of what was before the attach there is nothing."""
+        program, child = self.attach(6, options=["--last", "700ms"])
+        time.sleep(1.5)
+        child.send_signal(signal.SIGUSR1)
+        self.end(child)
+        self.assertEqual(program.wait(), 0)
+        self.assertGreater(self.check(self.path("m-1.sonde"), 0.7, 3 * 10**8), 0.65)
+        self.assertTrue(self.manifest(1)["attached"]["goes_on"])
+        self.assertGreater(self.check(self.path("m.sonde"), 0.7), 0.65)
+        self.assertEqual([row["name"] for row in self.json(self.path("m.sonde"), "kernels")], ["add"])
+
+    def test_it_is_left_and_goes_on(self):
+        program, child = self.attach(4, options=["--last", "300ms"])
+        time.sleep(1)
+        child.send_signal(signal.SIGINT)
+        self.end(child)
+        at_end = len(self.operations())
+        with open(self.path("m.sonde", "manifest.json")) as file:
+            end = json.load(file)["end_ns"]
+        self.assertEqual(program.wait(), 0)
+        self.assertGreater(len(self.operations()), at_end)
+        whole, self.log = self.operations(), self.path("until")
+        with open(self.log, "w") as file:
+            file.writelines(f"{before} {after} {name}\n" for before, after, name in whole if after < end)
+        self.assertGreater(self.check(self.path("m.sonde"), 0.3, 3 * 10**8), 0.25)
+
+    def test_it_hangs(self):
+        _, child = self.attach(1.5, "hang", options=["--last", "10s", "--last-when-idle", "800ms"])
+        self.end(child)
+        self.assertEqual([name for name in sorted(os.listdir(self.folder)) if name.startswith("m-")], ["m-1.sonde"])
+        self.check(self.path("m-1.sonde"), 10)
+        idle = (self.manifest(1)["end_ns"] - self.operations()[-1][1]) / 1e9
+        self.assertTrue(0.75 <= idle <= 1.8, idle)
+
     def manifest(self, number):
         try:
             with open(self.path(f"m-{number}.sonde", "manifest.json")) as file:
@@ -176,9 +236,8 @@ class Last(Case):
         self.assertIn("the recording is of less", self.ok("report", self.path("m.sonde"), "ledger").out)
 
     def test_what_does_not_go_together(self):
-        for options in (["--profile"], ["--values"], ["--comm"], ["--pc"], ["--max-size", "1G"], ["--pid", "1"], ["--counters", "default"]):
-            words = ["--", TICKING] if options[0] != "--pid" else []
-            self.assertIn("--last", self.fails("record", "--last", "1s", *options, *words, status=2).err)
+        for options in (["--profile"], ["--values"], ["--comm"], ["--pc"], ["--max-size", "1G"], ["--counters", "default"]):
+            self.assertIn("--last", self.fails("record", "--last", "1s", *options, "--", TICKING, status=2).err)
         self.assertIn("100 ms", self.fails("record", "--last", "10ms", "--", TICKING, status=2).err)
 
 

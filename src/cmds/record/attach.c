@@ -139,16 +139,30 @@ static bool has_ended(const struct running *r)
     return poll(&end, 1, 0) > 0;
 }
 
-/* Until the time is over, a signal comes, the program ends, or its agent goes by itself. */
-static void wait_for_end(const struct running *r, uint64_t duration_ns)
+/* What was asked of --last, and what it does of itself. Returns when it is to be looked again, 0 at any time. */
+static uint64_t serve_last(const struct running *r, struct record_last *last, uint64_t look_ns)
+{
+    const uint64_t pause_ns = record_last_pause(last), now_ns = record_clock_ns();
+    if (record_signal_came())
+        record_last_take(last, r->pid);
+    if (!pause_ns || now_ns < look_ns)
+        return look_ns;
+    record_last_look(last, r->pid);
+    return now_ns + pause_ns;
+}
+
+/* Until the time is over, a signal comes, the program ends, or its agent goes by itself. `last` NULL: without --last. */
+static void wait_for_end(const struct running *r, uint64_t duration_ns, struct record_last *last)
 {
     const uint64_t begin_ns = record_clock_ns();
-    uint64_t now_ns = begin_ns;
+    uint64_t now_ns = begin_ns, look_ns = 0;
     while (!duration_ns || now_ns - begin_ns < duration_ns) {
         uint64_t left_ms = duration_ns ? (duration_ns - (now_ns - begin_ns) + 999999) / 1000000 : LOOK_MS;
         if (sonde_stop_wait(&r->stop, (int)(left_ms < LOOK_MS ? left_ms : LOOK_MS), NULL, NULL) || has_ended(r) ||
             sonde_attach_is_over(r->attach))
             return;
+        if (last)
+            look_ns = serve_last(r, last, look_ns);
         now_ns = record_clock_ns();
     }
 }
@@ -206,8 +220,13 @@ static int record(struct running *r, const struct record_options *o, struct reco
         if (begun && !o->quiet)
             sonde_say("recording process %d into %s; Ctrl-C ends it, and the program goes on", r->pid, paths->shown);
         if (begun) {
-            wait_for_end(r, o->duration_ns);
+            struct record_last last = {.options = o, .paths = paths, .manifest = manifest, .start = result.start};
+            if (o->last_ns)
+                record_last_begin(&last);
+            wait_for_end(r, o->duration_ns, o->last_ns ? &last : NULL);
             gone = leave(r, paths);
+            if (o->last_ns)
+                record_last_end(&last);
         }
     }
     record_now(&result.end);
@@ -252,6 +271,8 @@ int record_attach(const struct record_options *options, struct record_paths *pat
         sonde_say("--pid goes without %s", option);
         return SONDE_EXIT_USAGE;
     }
+    if (options->last_ns)
+        record_signal_await();
     int error = sonde_stop_begin(&r.stop, &diag);
     if (!error)
         error = sonde_attach_open(r.pid, paths->agent, &r.attach, &diag);

@@ -155,6 +155,7 @@ static const struct sonde_example examples[] = {
     {"mpirun -n 64 sonde record -o heat.sonde -- ./heat", "The same on several hosts that share the folder's file system."},
     {"mpirun -n 64 sonde record -o heat-%{rank}.sonde -- ./heat", "One measurement per rank."},
     {"sonde record --pid 4711 --duration 10s", "Ten seconds of a program that runs already, which goes on afterwards."},
+    {"sonde record --pid 4711 --last 30s --last-when-idle 1m", "Of a program that runs already, the last seconds before it hangs or ends."},
     {"sonde record --light -- ./server", "Runs as long as it likes; look at it with: sonde top"},
     {"sonde record --hide-arguments 'password,*token*' -- ./fetch --password=x --api-token y", "Stored: ./fetch --password=*** --api-token ***"},
     {"sonde record --calibrate --pairs 20 -- ./heat 512 100", "Measure the slowdown under Sonde."},
@@ -338,10 +339,9 @@ static bool check_looks(struct record_options *o)
         sonde_say("--counter-series is part of a trace from the program's start: without --profile and --pid");
     else if (o->last_ns && (o->last_ns < RECORD_LAST_LEAST_NS || o->mode != RECORD_TRACE || o->max_size_bytes))
         sonde_say("--last is part of a trace, at least 100 ms: without --profile, --light and --max-size");
-    else if (o->last_ns && (o->values || o->comm || (o->counters && !o->series_ns) || o->cpu_counters || o->pc_cycles || o->pid))
+    else if (o->last_ns && (o->values || o->comm || (o->counters && !o->series_ns) || o->cpu_counters || o->pc_cycles))
         sonde_say("--last keeps operations, calls and samples: without --%s, whose sums are of the whole run", o->values         ? "values"
                                                                                                                : o->comm         ? "comm"
-                                                                                                               : o->pid          ? "pid"
                                                                                                                : o->cpu_counters ? "cpu-counters"
                                                                                                                : o->counters     ? "counters"
                                                                                                                                  : "pc");

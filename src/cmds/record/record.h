@@ -209,6 +209,9 @@ void record_file_limit_end(void);
  * (monitor/recorders.h). The program has the disposition that record had, by the second function. */
 void record_signal_begin(void);
 void record_signal_restore(void);
+/* --last of a program that runs already (--pid): from now on SIGUSR1 is kept until it is asked whether it came. */
+void record_signal_await(void);
+bool record_signal_came(void);
 
 /* The manifest as it is known before the program starts, and then what is known after it. `environment`, `folder`: of the program. */
 json_t *record_manifest_begin(const struct record_options *options, const struct record_paths *paths, int argc, char **argv,

@@ -91,6 +91,23 @@ static void hear_signal(bool hear)
         sigaction(SIGUSR1, &(struct sigaction){.sa_handler = hear ? SIG_DFL : SIG_IGN}, NULL);
 }
 
+void record_signal_await(void)
+{
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &only, NULL);
+    sigaction(SIGUSR1, &(struct sigaction){.sa_handler = SIG_DFL}, NULL); /* what is ignored would be lost */
+}
+
+bool record_signal_came(void)
+{
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, SIGUSR1);
+    return sigtimedwait(&only, NULL, &(struct timespec){0}) == SIGUSR1;
+}
+
 /* ---- the child ------------------------------------------------------------- */
 
 struct start {
