@@ -469,7 +469,7 @@ static void say_limits(struct sonde_view_data *out, const struct sonde_process *
 {
     char count[SONDE_NUMBER_MAX], time[SONDE_NUMBER_MAX];
     if (path->limited)
-        sonde_view_say(out, false, "Limited to the last %s, with %s operations and API calls: more do not fit in memory.",
+        sonde_view_say(out, false, "Limited to the last %s, with %s operations and API calls: --events N looks at more, in more memory.",
                        sonde_number_time(time, (double)length(path)), sonde_number_count(count, path->operations + path->calls));
     if (path->clock_bound_ns)
         sonde_view_say(out, false, "The ranks ran on several hosts, whose clocks are aligned to within %s by what they waited for each other.",
@@ -565,8 +565,8 @@ static void show(const struct sonde_query *q, const struct sonde_critical *criti
 static int compute(const struct sonde_query *q, struct sonde_critical *critical, struct sonde_diag *diag)
 {
     struct sonde_progress *progress = sonde_query_begin(q, "reading the trace");
-    const int rc = sonde_critical_compute(q->m, q->profile, &(struct sonde_critical_options){.evaluate = EVALUATED, .job = true}, progress,
-                                          critical);
+    const int rc = sonde_critical_compute(q->m, q->profile, &(struct sonde_critical_options){.max_rows = q->events, .evaluate = EVALUATED, .job = true},
+                                          progress, critical);
     sonde_query_end(q, progress);
     if (rc)
         return sonde_diag_set(diag, rc, q->path, "cannot find the critical path of");
@@ -597,7 +597,7 @@ const struct sonde_view sonde_view_critical = {
     .name = "critical",
     .summary = "the critical path: what determined the run's length, and what faster parts would save",
     .tables = (const struct sonde_view_columns *const[]){&processes, &summary, &stays, &things, &places, NULL},
-    .options = (const char *const[]){"min-percent", NULL},
+    .options = (const char *const[]){"min-percent", "events", NULL},
     .caveats = SONDE_CAVEAT_ALL & ~(SONDE_CAVEAT_LANES | SONDE_CAVEAT_LIBRARIES),
     .needs_operations = true,
     .or_messages = true,

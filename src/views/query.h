@@ -84,6 +84,7 @@ struct sonde_query {
     struct sonde_query_contexts contexts;
     struct sonde_query_values values;
     struct sonde_query_comm comm;
+    uint64_t events;         /* of the view critical: operations and calls looked at, at most; 0: it chooses */
     const struct sonde_bandwidths *bandwidths; /* of the view kernels; NULL: not looked for */
     /* Around long work, so that somebody may show how far it is; NULL: nobody does. */
     struct sonde_progress *(*begin)(const char *text);

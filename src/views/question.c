@@ -84,6 +84,9 @@ const struct sonde_option sonde_question_options[] = {
     {.name = "important", .type = SONDE_OPTION_STRING, .argument = "LIST", .offset = AT(important),
      .help = "values: of the value flow graph edges with bytes=N, accesses=N or unchanged=PERCENT or more, and vertices with operations=N or "
              "time=NS or more."},
+    {.name = "events", .type = SONDE_OPTION_INT, .argument = "N", .low = 1000, .high = 1000000000, .offset = AT(events),
+     .help = "critical: of a process, and of the path through all ranks, look at the last N operations and API calls at most (default 40,000,000): they are kept in "
+             "memory, about 40 bytes each."},
     {.name = NULL},
 };
 /* clang-format on */
@@ -300,6 +303,7 @@ int sonde_question_ask(const struct sonde_question *asked, const struct sonde_vi
     q->limit = q->limit_given ? (uint32_t)asked->limit : most;
     q->min_percent_given = asked->min_percent >= 0;
     q->min_percent = q->min_percent_given ? asked->min_percent : (complete ? 0 : 1);
+    q->events = asked->events > 0 ? (uint64_t)asked->events : 0;
     ask_values(asked, &q->values);
     const int rc = view == &sonde_view_comm ? ask_comm(asked, &q->comm, error) : ask_contexts(asked, &q->contexts, error);
     return rc ? rc : ask_range(asked, &q->range, error);

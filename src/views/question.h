@@ -38,8 +38,9 @@ struct sonde_question { /* as it was asked; -1, 0 or NULL where it was not. Text
     int graph;
     int64_t vertex;
     const char *important;
+    int64_t events;         /* critical */
 };
-#define SONDE_QUESTION_NOTHING {.min_percent = -1, .limit = -1, .depth = -1, .by = -1, .threshold = -1, .frequent = -1, .mantissa = -1, .vertex = -1}
+#define SONDE_QUESTION_NOTHING {.min_percent = -1, .limit = -1, .depth = -1, .by = -1, .threshold = -1, .frequent = -1, .mantissa = -1, .vertex = -1, .events = -1}
 
 /* One for each field; offsets are those in the struct. */
 extern const struct sonde_option sonde_question_options[];

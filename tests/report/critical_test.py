@@ -54,6 +54,25 @@ class Made(Case):
         self.assertEqual(rows, ["host-2-0", "host-3-0", "host-1-0", "host-2-0:"])
         self.assertEqual(self.ok("report", path, "critical", "--limit", "0").out.count("to the last recorded event"), 3)
 
+    def test_events_looked_at(self):
+        """3,000 rows: a kernel each microsecond and what enqueued it. Of the last 1,000 the path is that of what came last; of all that of everything."""
+        p = live.Process("host-1-0", 1)
+        thread, queue, t, stack = p.thread(1), p.queue(p.device("GPU")), p.start_ns, scenes.stack(p)
+        for i in range(1500):
+            at = t + 1000 + 1000 * i
+            p.enqueue(thread, queue, "clEnqueueNDRangeKernel", stack, "kernel", at, at + 100, at + 300, at + 900, name="work")
+        path = self.path("many.sonde")
+        p.write(path)
+        (all_of_it,), (same,), (last,) = self.paths(path), self.paths(path, "--events", "3000"), self.paths(path, "--events", "1000")
+        self.assertEqual(all_of_it, same)
+        self.assertEqual((all_of_it["limited"], last["limited"]), (False, True))
+        self.assertEqual((all_of_it["operations"], all_of_it["calls"]), (1500, 1500))
+        self.assertLessEqual(last["operations"] + last["calls"], 1000)
+        self.assertGreater(last["operations"] + last["calls"], 900)
+        self.assertAlmostEqual(last["length_ns"] / 1000, last["operations"], delta=2)
+        self.assertIn("--events N looks at more", self.ok("report", path, "critical", "--events", "1000").out)
+        self.assertIn("--events", self.fails("report", path, "kernels", "--events", "1000", status=2).err)
+
     def test_kernels_stand_in_their_context(self):
         path = self.path("one.sonde")
         program("host-1-0", 1, 50000).write(path)

@@ -42,28 +42,35 @@ uint64_t sonde_trace_rows(const struct sonde_measurement *m, int tables)
     return rows;
 }
 
-static int by_time_max(const void *left, const void *right)
+/* How many of a chunk's rows are not before `at_ns`, if they are spread evenly over its time. */
+static double rows_since(const struct sonde_chunk_ref *chunk, uint64_t at_ns)
 {
-    const struct sonde_chunk_ref *const *a = left, *const *b = right;
-    return (*a)->time_max < (*b)->time_max ? 1 : -((*a)->time_max > (*b)->time_max);
+    if (at_ns <= chunk->time_min)
+        return chunk->count;
+    return at_ns > chunk->time_max ? 0 : chunk->count * (double)(chunk->time_max - at_ns) / (double)(chunk->time_max - chunk->time_min);
 }
 
-int sonde_trace_last(const struct sonde_process *p, int tables, uint64_t rows, uint64_t *from_ns)
+static double all_since(const struct sonde_process *p, int tables, uint64_t at_ns)
 {
-    const struct sonde_chunk_ref **refs = malloc((p->trace_count + 1) * sizeof *refs);
-    uint64_t later = 0;
-    uint32_t count = 0;
-    if (!refs)
-        return SONDE_ENOMEM;
+    double rows = 0;
     for (uint32_t i = 0; i < p->trace_count; i++)
         if (tables >> sonde_table_info(p->traces[i].table)->trace & 1)
-            refs[count++] = &p->traces[i];
-    qsort(refs, count, sizeof *refs, by_time_max);
-    *from_ns = 0;
-    for (uint32_t i = 0; i < count && !*from_ns; i++) {
-        later += refs[i]->count;
-        *from_ns = later > rows && i > 0 ? refs[i]->time_max : 0;
+            rows += rows_since(&p->traces[i], at_ns);
+    return rows;
+}
+
+uint64_t sonde_trace_last(const struct sonde_process *p, int tables, uint64_t rows)
+{
+    const struct sonde_trace_extent all = sonde_trace_extent(p, tables);
+    uint64_t more = all.from_ns, fewer = all.to_ns; /* since one they are more than `rows`, since the other not */
+    if (all.rows <= rows)
+        return 0;
+    while (fewer - more > 1) {
+        const uint64_t middle = more + (fewer - more) / 2;
+        if (all_since(p, tables, middle) > (double)rows)
+            more = middle;
+        else
+            fewer = middle;
     }
-    free(refs);
-    return 0;
+    return fewer;
 }

@@ -53,8 +53,8 @@ struct sonde_trace_extent sonde_trace_extent(const struct sonde_process *p, int 
 struct sonde_trace_extent *sonde_trace_extents(const struct sonde_process *p, int tables);
 /* Rows of the tables in the traces of every process. */
 uint64_t sonde_trace_rows(const struct sonde_measurement *m, int tables);
-/* Where the last `rows` rows of the tables begin, by whole chunks, into *from_ns; 0: they are not more. 0 or SONDE_ENOMEM. */
-int sonde_trace_last(const struct sonde_process *p, int tables, uint64_t rows, uint64_t *from_ns);
+/* When the last `rows` rows of the tables begin, about: as if those of a chunk were spread evenly over its time. 0: they are not more. */
+uint64_t sonde_trace_last(const struct sonde_process *p, int tables, uint64_t rows);
 
 /* ---- rows as they are stored ------------------------------------------------------------------- */
 

@@ -610,9 +610,8 @@ static void find_ends(struct sonde__cp_graph *g)
 static int load(struct loader *l, uint64_t max_rows)
 {
     struct sonde__cp_graph *g = l->l.g;
-    int rc = sonde_trace_last(g->process, SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_MESSAGES, max_rows, &g->from);
-    if (!rc)
-        rc = find_lanes(l);
+    g->from = sonde_trace_last(g->process, SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_MESSAGES, max_rows);
+    int rc = find_lanes(l);
     if (!rc)
         rc = load_calls(l);
     if (rc)
