@@ -69,6 +69,25 @@ static const struct sonde_view_column line_columns[] = {
 };
 static const struct sonde_view_columns lines = SONDE_VIEW_COLUMNS("lines", line_columns);
 
+static const struct sonde_view_column kernel_columns[] = {
+    {"kernel", "Kernel", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "kernel whose accesses they were; null: none, the host asked for copies, migrations or collectives"},
+    {"from", NULL, SONDE_CELL_KEY, 0, 0, "where the bytes were: number of the device, from 0, or host; null: unknown"},
+    {"to", NULL, SONDE_CELL_KEY, 0, 0, "where they went, likewise"},
+    {NULL, "way", SONDE_CELL_TEXT, 0, 0, "from where to where: numbers of devices, or host"},
+    {"kind", "kind", SONDE_CELL_TEXT, 0, 1, "copy, migration; of kernels load, store, atomic; collective"},
+    {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations; of kernels, accesses of single threads"},
+    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
+    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much, or the host may have written shared memory unseen"},
+    {"estimated_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "with what launches have that --comm-sample did not choose, by those that it did; null: launches were left out for other reasons, too"},
+    {"low_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "least of that, with a confidence of 95 %; null: not known, of some kernel one launch was looked at"},
+    {"high_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "most of that"},
+    {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "operations with valid times"},
+    {"total_ns", "time", SONDE_CELL_TIME, 0, 3, "sum of their durations on the device"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process"},
+};
+static const struct sonde_view_columns of_kernels = SONDE_VIEW_COLUMNS("kernels", kernel_columns);
+
 static const struct sonde_view_column object_columns[] = {
     {"name", NULL, SONDE_CELL_TEXT, 0, 0, "kind of data object: buffer, image, device; null: the copy named none that is known"},
     {NULL, "Object", SONDE_CELL_TEXT, 0, 0, "kind of data object, and names that the program gave to parts of them"},
@@ -145,6 +164,7 @@ static const struct sonde_view_column columns[] = {
     {"untraced", NULL, SONDE_CELL_COUNT, 0, 0, "processes recorded with --profile: of these no objects are known, and less of the ends"},
     {"pairs", NULL, SONDE_CELL_LIST, 0, 0, "from, to and kind, most bytes first", .of = &pairs},
     {"lines", NULL, SONDE_CELL_LIST, 0, 0, "the same by the line that asked, most bytes first", .of = &lines},
+    {"kernels", NULL, SONDE_CELL_LIST, 0, 0, "the same by kernel, most bytes first", .of = &of_kernels},
     {"objects", NULL, SONDE_CELL_LIST, 0, 0, "the same by the place that allocated the data objects, most bytes first", .of = &objects},
     {"links", NULL, SONDE_CELL_LIST, 0, 0, "what the links of each device carried (record --comm), beside what is attributed; empty: nobody counted", .of = &links},
     {"matrix", NULL, SONDE_CELL_LIST, 0, 0, "pairs of all kinds together, most bytes first", .of = &matrix},
@@ -309,6 +329,17 @@ static void line_row(struct sonde_view_table *t, const struct sonde_query *q, co
     sum_cells(t, q, c, p, &line->sum, line->exact);
     sonde_cell_int(t, line->node, line->node);
     sonde_cell_frames(t, q, line->node);
+}
+
+static void kernel_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm *c, const struct sonde_comm_kernel *kernel)
+{
+    const struct sonde_comm_pair *p = &kernel->pair;
+    sonde_cell_text(t, kernel->name);
+    sonde__comm_key_cell(t, q, sonde_comm_process(p, p->from), p->from);
+    sonde__comm_key_cell(t, q, sonde_comm_process(p, p->to), p->to);
+    sonde__comm_way_cell(t, q, p);
+    sonde_cell_text(t, sonde_comm_kind_name(p->kind));
+    sum_cells(t, q, c, p, &kernel->sum, kernel->exact);
 }
 
 static void object_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_comm *c,
@@ -544,7 +575,7 @@ static void say_kernels(const struct sonde_comm *c, const struct sonde_comm_sum 
         sonde_view_say(out, false, "What the driver moved of CUDA's managed memory is not known: record --comm tells it.");
     if (c->moved && part)
         sonde_view_say(out, false, "What the driver moved of managed memory has no times here: of a part of the run it is left out.");
-    if (c->kernels && part)
+    if (c->counted && part)
         sonde_view_say(out, false, "Accesses of kernels have no times: of a part of the run they are left out.");
 }
 
@@ -661,7 +692,7 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
     sonde_cell_int(t, true, c->managed.operations);
     sonde_cell_int(t, true, c->managed.bytes);
     sonde_cell_int(t, true, c->untraced);
-    struct sonde_view_table *pair_table = sonde_cell_list(t), *line_table = sonde_cell_list(t), *object_table = sonde_cell_list(t);
+    struct sonde_view_table *pair_table = sonde_cell_list(t), *line_table = sonde_cell_list(t), *kernel_table = sonde_cell_list(t), *object_table = sonde_cell_list(t);
     struct sonde_view_table *link_table = sonde_cell_list(t);
     struct sonde_view_table *matrix_table = sonde_cell_list(t), *missed = sonde_cell_list(t), *asked = sonde_cell_list(t), *looked_at = sonde_cell_list(t);
     struct sonde_view_table *element_table = sonde_cell_list(t);
@@ -669,11 +700,14 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
     const bool part = q->range.from.given || q->range.to.given;
     const size_t pair_count = rows_of(q, pair_table, c->pairs.count, "comm --by pair");
     const size_t line_count = rows_of(q, line_table, c->lines.count, "comm --by line");
+    const size_t kernel_count = rows_of(q, kernel_table, c->kernels.count, "comm --by kernel");
     const size_t object_count = rows_of(q, object_table, c->objects.count, "comm --by object");
     for (size_t i = 0; i < pair_count; i++)
         pair_row(pair_table, q, c, &c->pairs.items[i], is_exact(c, c->pairs.items[i].pair.kind), false);
     for (size_t i = 0; i < line_count; i++)
         line_row(line_table, q, c, &c->lines.items[i]);
+    for (size_t i = 0; i < kernel_count; i++)
+        kernel_row(kernel_table, q, c, &c->kernels.items[i]);
     for (size_t i = 0; i < object_count; i++)
         object_row(object_table, q, c, &c->objects.items[i]);
     const size_t missed_count = rows_of(q, missed, c->faults.count, "comm --json");
@@ -707,6 +741,8 @@ static int fill(const struct sonde_query *q, const struct sonde_comm *c, struct 
         sonde_view_show(out, pair_table, !by);
     if (!by || by == SONDE_COMM_BY_LINE)
         sonde_view_show(out, line_table, !by);
+    if (by == SONDE_COMM_BY_KERNEL)
+        sonde_view_show(out, kernel_table, false);
     if (!by || by == SONDE_COMM_BY_OBJECT)
         sonde_view_show(out, object_table, !by);
     if (by == SONDE_COMM_BY_ELEMENT)

@@ -59,6 +59,7 @@ enum sonde_comm_by {
     SONDE_COMM_BY_ALL, /* all of it, each in brief */
     SONDE_COMM_BY_PAIR,
     SONDE_COMM_BY_LINE,
+    SONDE_COMM_BY_KERNEL,
     SONDE_COMM_BY_OBJECT,
     SONDE_COMM_BY_ELEMENT,
 };

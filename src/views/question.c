@@ -39,7 +39,7 @@ const struct sonde_option sonde_question_options[] = {
     {.name = "by", .type = SONDE_OPTION_CHOICE, .argument = "WHAT", .choices = by_names,
      .offset = AT(by),
      .help = "profile: a flat list by line, function, module, kernel or object; with --top-down or --bottom-up the "
-             "first three group that tree. ranks: one of these. comm: pairs, lines or objects alone, or elements of objects (record --comm-elements)."},
+             "first three group that tree. ranks: one of these. comm: one of pair, line, kernel and object alone, or element (record --comm-elements)."},
     {.name = "shape", .type = SONDE_OPTION_STRING, .argument = "[NAME=]ROWSxCOLUMNS", .offset = AT(rows_columns),
      .help = "comm --by element: objects whose allocation's call path, or name that the program gave, contains NAME, or all, are matrices of so many elements, row after row."},
     {.name = "metric", .letter = 'm', .type = SONDE_OPTION_STRING, .argument = "LIST",
@@ -270,11 +270,12 @@ static int ask_comm(const struct sonde_question *asked, struct sonde_query_comm 
     case -1: comm->by = SONDE_COMM_BY_ALL; return 0;
     case BY_PAIR: comm->by = SONDE_COMM_BY_PAIR; return 0;
     case SONDE_BY_LINE: comm->by = SONDE_COMM_BY_LINE; return 0;
+    case SONDE_BY_KERNEL: comm->by = SONDE_COMM_BY_KERNEL; return 0;
     case SONDE_BY_OBJECT: comm->by = SONDE_COMM_BY_OBJECT; return 0;
     case BY_ELEMENT: comm->by = SONDE_COMM_BY_ELEMENT; return 0;
     default: break;
     }
-    sonde_diag_set(&error->diag, SONDE_EINVALID, NULL, "needs pair, line, object or element");
+    sonde_diag_set(&error->diag, SONDE_EINVALID, NULL, "needs pair, line, kernel, object or element");
     return refuse(error, "by", by_names[asked->by], -1);
 }
 

@@ -92,7 +92,7 @@ class Comm(Case):
         self.assertRegex(text, r"(?m)^svm +map_shared\(\) .* 0 → host ")
         self.assertIn("25 operations, 197 kB in total", text)
         self.assertIn("one end of 9 operations, with 77.8 kB", text)
-        for by_what, first in ("pair", "From"), ("line", "Line"), ("object", "Object"):
+        for by_what, first in ("pair", "From"), ("line", "Line"), ("kernel", "Kernel"), ("object", "Object"):
             alone = self.ok("report", path, "comm", "--by", by_what, "--limit", "0").out.splitlines()
             self.assertTrue(alone[0].startswith(first), alone)
             self.assertEqual(alone.index(""), 1 + len(value[by_what + "s"]))
@@ -256,6 +256,9 @@ class Kernels(Case):
                           ("void halo<4>(float*)", "/src/halo.cu", 33, "load", 40), ("void halo<4>(float*)", None, None, "atomic", 36)})
         self.assertEqual({(row["name"], row["owner"], row["kind"], row["bytes"]) for row in value["objects"]},
                          {("device", 1, "store", 20480), ("device", 1, "load", 28), ("pinned", "host", "load", 40), (None, 1, "atomic", 36)})
+        self.assertEqual({(row["kernel"], row["from"], row["to"], row["kind"], row["operations"], row["bytes"], row["exact"]) for row in value["kernels"]},
+                         {("void halo<4>(float*)", *key, *numbers) for key, numbers in found.items()})
+        self.assertRegex(self.ok("report", path, "comm", "--by", "kernel").out, r"(?m)^void halo<4>\(float\*\) +0 → 1 +store +1,280 +20\.5 kB")
         self.assertEqual(value["coverage"], [{"kernel": "void halo<4>(float*)", "engine": "ptx", "launches": 3, "looked_at": 3, "reason": None}])
         text = self.ok("report", path, "comm").out
         self.assertRegex(text, r"(?m)^halo<4>\(\) halo\.cu:31 ← step\(\) halo\.py:\d+ +0 → 1 +1,280 +20\.5 kB")
@@ -267,7 +270,7 @@ class Kernels(Case):
         path = self.path("some.sonde")
         self.made(path, missed=2)
         value = self.json(path, "comm")
-        self.assertEqual({row["exact"] for name in ("pairs", "lines", "objects", "matrix") for row in value[name]}, {False})
+        self.assertEqual({row["exact"] for name in ("pairs", "lines", "kernels", "objects", "matrix") for row in value[name]}, {False})
         self.assertEqual([(row["launches"], row["looked_at"]) for row in value["coverage"]], [(5, 3)])
         self.assertIn("refused its instrumented copy", value["coverage"][0]["reason"])
         self.assertIn("Not all launches were looked at", self.ok("report", path, "comm").out)

@@ -76,7 +76,7 @@ class Owners(Case):
                     self.assertEqual(found, expected)
                 kinds = ("load", "store", "atomic")
                 self.assertTrue(all(row["exact"] != (case in SILENT) for row in value["pairs"] if row["kind"] in kinds), value["pairs"])
-                for each in "pairs", "objects":
+                for each in "pairs", "kernels", "objects":
                     self.assertEqual(sum(row["bytes"] for row in value[each] if row["kind"] in kinds), sum(row["bytes"] for row in value["lines"] if row["kernel"]))
                 self.assertTrue(all(row["engine"] == "spirv" and row["looked_at"] == row["launches"] for row in value["coverage"]), value["coverage"])
                 self.assertTrue(all((row["reason"] or "").startswith("the host may have") for row in value["coverage"]) if case == "fine" else True)

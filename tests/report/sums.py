@@ -320,9 +320,9 @@ def memory(value, trace):
 
 
 def comm(value, copies, trace):
-    """Each byte is in one pair, of one line, of one object."""
+    """Each byte is in one pair, of one line, of one kernel or none, of one object."""
     whole = {"operations": value["operations"], "bytes": value["bytes"]}
-    for name in "pairs", "lines", "objects", "matrix":
+    for name in "pairs", "lines", "kernels", "objects", "matrix":
         for number, expected in whole.items():
             yield check(f"comm: {number} of all {name}", sum(row[number] for row in value[name]), expected)
         sizes = [row["bytes"] for row in value[name]]

@@ -336,7 +336,7 @@ static int add_kernels(struct sums *s, bool whole, struct sonde_comm *out)
         while (at < p->tables[SONDE_TABLE_PLACE].count && places[at].remote < k)
             at++;
         const struct sonde_row_place *place = at < p->tables[SONDE_TABLE_PLACE].count && places[at].remote == k ? &places[at] : NULL;
-        out->kernels |= rows[k].node != 0;
+        out->counted |= rows[k].node != 0;
         if (rows[k].node && rows[k].count && !rows[k].device)
             rc = add_coverage(s, &rows[k], out);
         else if (rows[k].node && rows[k].count && whole)
@@ -555,6 +555,22 @@ static int objects_by_bytes(const void *left, const void *right, void *user)
     return by ? by : by_object(left, right, user);
 }
 
+/* What no kernel accessed comes first. */
+static int by_kernel(const void *left, const void *right)
+{
+    const struct sonde_comm_kernel *a = left, *b = right;
+    int by = compare(a->name != NULL, b->name != NULL);
+    by = by || !a->name ? by : strcmp(a->name, b->name);
+    return by ? by : compare_pairs(&a->pair, &b->pair);
+}
+
+static int kernels_by_bytes(const void *left, const void *right)
+{
+    const struct sonde_comm_kernel *a = left, *b = right;
+    const int by = more(&a->sum, &b->sum);
+    return by ? by : by_kernel(left, right);
+}
+
 /* Those of one pair become one, in *count. */
 static void merge_ways(struct sonde_comm_way *items, size_t *count)
 {
@@ -652,6 +668,30 @@ static int sum_lines(const struct sums *s, struct sonde_comm *out)
     return 0;
 }
 
+static int sum_kernels(struct sonde_comm *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < out->lines.count; i++) {
+        const struct sonde_comm_line *l = &out->lines.items[i];
+        if (sonde_vector_push(&out->kernels, (struct sonde_comm_kernel){l->pair, l->kernel, l->exact, l->sum}))
+            return SONDE_ENOMEM;
+    }
+    struct sonde_comm_kernel *items = out->kernels.items;
+    if (!out->kernels.count)
+        return 0;
+    qsort(items, out->kernels.count, sizeof *items, by_kernel);
+    for (size_t i = 1; i < out->kernels.count; i++)
+        if (by_kernel(&items[kept], &items[i]) == 0) {
+            sonde_comm_add(&items[kept].sum, &items[i].sum);
+            items[kept].exact &= items[i].exact;
+        } else {
+            items[++kept] = items[i];
+        }
+    out->kernels.count = kept + 1;
+    qsort(items, out->kernels.count, sizeof *items, kernels_by_bytes);
+    return 0;
+}
+
 static int sum_objects(const struct sums *s, struct sonde_comm *out)
 {
     size_t kept = 0;
@@ -711,6 +751,7 @@ int sonde_comm_compute(const struct sonde_measurement *m, const struct sonde_pro
     estimate(&s);
     rc = rc ? rc : sum_pairs(&s, out);
     rc = rc ? rc : sum_lines(&s, out);
+    rc = rc ? rc : sum_kernels(out);
     rc = rc ? rc : sum_objects(&s, out);
     rc = rc ? rc : sonde__comm_links(m, out);
     if (!rc && !config->from_ns && !config->to_ns)
@@ -739,6 +780,7 @@ void sonde_comm_fini(struct sonde_comm *comm)
     sonde_vector_fini(&comm->pairs);
     sonde_vector_fini(&comm->matrix);
     sonde_vector_fini(&comm->lines);
+    sonde_vector_fini(&comm->kernels);
     sonde_vector_fini(&comm->objects);
     sonde_vector_fini(&comm->coverage);
     sonde_vector_fini(&comm->collectives);

@@ -82,6 +82,13 @@ struct sonde_comm_line { /* what one line of the user's asked for */
     struct sonde_comm_sum sum;
 };
 
+struct sonde_comm_kernel { /* what one kernel accessed, by whatever line */
+    struct sonde_comm_pair pair;
+    const char *name;    /* NULL: no kernel did, the host asked for it */
+    bool exact;          /* as in struct sonde_comm_line */
+    struct sonde_comm_sum sum;
+};
+
 struct sonde_comm_coverage { /* of one kernel (record --comm) */
     const char *name;
     uint64_t looked_at;  /* launches of which all accesses are known; */
@@ -156,6 +163,7 @@ struct sonde_comm { /* ready when zeroed; each list adds up to `all`, most bytes
     SONDE_VECTOR(struct sonde_comm_way) matrix; /* the same of all kinds, and, where no end is a device, of all processes: its kind
                                                  * is COPY then, its process the first */
     SONDE_VECTOR(struct sonde_comm_line) lines;
+    SONDE_VECTOR(struct sonde_comm_kernel) kernels;
     SONDE_VECTOR(struct sonde_comm_object) objects;
     SONDE_VECTOR(struct sonde_comm_link) links;        /* as the driver numbers devices; of the whole run */
     SONDE_VECTOR(struct sonde_comm_coverage) coverage; /* by launches, most first */
@@ -171,7 +179,7 @@ struct sonde_comm { /* ready when zeroed; each list adds up to `all`, most bytes
     bool silent;                        /* of some launches it is not certain whose memory they accessed */
     bool unmoved;                       /* there was managed memory, and nobody asked what was moved of it */
     bool moved;                         /* managed memory was moved, or missed: of the whole run, so nothing of it in a part */
-    bool kernels;                       /* accesses of kernels were counted: of the whole run, so none of a part of it */
+    bool counted;                       /* accesses of kernels were: of the whole run, so none of a part of it */
     uint32_t untraced;                  /* processes of which the profile alone is known */
 };
 
