@@ -18,6 +18,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.abspath(os.environ.get("SONDE_BUILD", os.path.join(HERE, "../../build")))
 SONDE = os.path.join(BUILD, "bin", "sonde")
+POCL_CACHE = os.environ.get("POCL_CACHE_DIR", os.path.join(BUILD, "tests", "pocl-cache"))
 SKIP = 77
 SANITIZED = os.environ.get("SANITIZED", "")  # address or thread: what this build is instrumented with
 

@@ -56,6 +56,11 @@ def contents(folder):
     return files
 
 
+def compiled(cache):
+    """The kernels in PoCL's cache."""
+    return {os.path.join(where, name) for where, _, names in os.walk(cache) for name in names if name.endswith(".so")}
+
+
 class Runner:
     def __init__(self, options, case):
         self.options, self.case = options, case
@@ -95,6 +100,12 @@ class Runner:
             raise Failure(f"does not work even without Sonde\n{harness.tail(outcome.out)}{harness.tail(outcome.err)}")
         self.forget_counts()
         return outcome
+
+    def warm(self):
+        """Of a runtime that compiles the program's kernels its compiler shows: it has children, whose ends are signals, and takes memory."""
+        before = compiled(self.env["POCL_CACHE_DIR"])
+        outcome = self.plain()
+        return outcome if compiled(self.env["POCL_CACHE_DIR"]) == before else self.plain()
 
     def forget_counts(self):
         for name in os.listdir(self.folder):
@@ -169,7 +180,7 @@ class Runner:
         if (module := self.case.options.get("module")) and harness.run(
                 [self.options.program, "-c", f"import {module}"], self.env).status:
             raise Missing(f"needs the Python module {module}")
-        plain = self.plain()
+        plain = self.warm()
         other = self.recorded() if self.options.sonde else self.layered()
         self.compare(plain, other)
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -20,6 +20,12 @@ IDLE = "rate(sonde_agent_enqueued_operations_total{program=\"gated\"}) < 1 for 2
 
 
 class When(cli.Case):
+    @classmethod
+    def setUpClass(cls):
+        """A runtime that compiles the kernel is as idle as the program that is waited for: here it is compiled already."""
+        if os.access(GATED, os.X_OK):
+            subprocess.run([GATED, "/none", "/dev/null"], env=environment(POCL_CACHE_DIR=cli.POCL_CACHE), stdout=subprocess.DEVNULL, check=False)
+
     def setUp(self):
         super().setUp()
         if not monitoring.text_string_to_metric_families:
@@ -40,7 +46,7 @@ class When(cli.Case):
         """`sonde record` of a program that works; its first operation has ended."""
         if not os.access(GATED, os.X_OK):
             self.skipTest(f"{GATED} is not built")
-        env = environment(POCL_CACHE_DIR=os.path.join(cli.BUILD, "tests", "pocl-cache"))
+        env = environment(POCL_CACHE_DIR=cli.POCL_CACHE)
         self.work(name)
         child = subprocess.Popen([cli.SONDE, "record", "-o", self.path(f"{name}.sonde"), *options, "--", GATED, self.path(f"{name}-work"), self.path("end")],
                                  env=env, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

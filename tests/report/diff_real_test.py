@@ -78,7 +78,7 @@ class Real(views.Case):
         return self.path(name, "program")
 
     def run_once(self, out, program, steps=STEPS, iterations=ITERATIONS):
-        env = {**os.environ, "POCL_CACHE_DIR": os.path.join(cli.BUILD, "tests", "pocl-cache")}
+        env = {**os.environ, "POCL_CACHE_DIR": cli.POCL_CACHE}
         done = subprocess.run([cli.SONDE, "record", "--force", "-q", "-o", self.path(out), "--", program, str(steps), str(iterations)], env=env,
                               text=True, capture_output=True, check=False)
         if done.returncode == 77:

@@ -21,7 +21,7 @@ class Last(Case):
         """Record running; the program has logged its first operation."""
         if not os.access(TICKING, os.X_OK):
             self.skipTest(f"{TICKING} is not built")
-        env = {**os.environ, "POCL_CACHE_DIR": os.path.join(cli.BUILD, "tests", "pocl-cache")}
+        env = {**os.environ, "POCL_CACHE_DIR": cli.POCL_CACHE}
         self.log = self.path("log")
         seconds, *rest = ticking
         child = subprocess.Popen([cli.SONDE, "record", "-o", self.path("m.sonde"), *options, "--", TICKING, str(seconds), self.log, *rest], env=env, cwd=self.folder,

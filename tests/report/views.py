@@ -49,7 +49,7 @@ class Case(cli.Case):
         path = self.path("program.sonde")
         if not os.access(program, os.X_OK):
             self.skipTest("%s is not built" % program)
-        env = {**os.environ, "POCL_CACHE_DIR": os.path.join(cli.BUILD, "tests", "pocl-cache")}
+        env = {**os.environ, "POCL_CACHE_DIR": cli.POCL_CACHE}
         os.makedirs(env["POCL_CACHE_DIR"], exist_ok=True)
         if warm:
             subprocess.run([program, *args], env=env, capture_output=True, check=False)
