@@ -7,9 +7,11 @@ test skipped itself: what was not tested in full is never shown as passed.
 """
 import difflib
 import os
+import random
 import re
 import resource
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -45,6 +47,21 @@ def run(*args, cwd=None, env=None, stdin=subprocess.DEVNULL, stdout=subprocess.P
     done.out = (done.stdout or b"").decode("utf-8", "replace")
     done.err = done.stderr.decode("utf-8", "replace")
     return done
+
+
+def free_port():
+    """One that the kernel gives nobody who asks for any, so that it is still free when a program takes it that cannot ask."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
+        first = int(file.read().split()[0])
+    for _ in range(100):
+        with socket.socket() as taken:
+            port = random.randrange(first // 2, first)
+            try:
+                taken.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
+    raise AssertionError(f"no port below {first} is free")
 
 
 class Case(unittest.TestCase):

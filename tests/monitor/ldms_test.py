@@ -6,7 +6,6 @@ import glob
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -47,12 +46,6 @@ strgp_start name={schema}
 """
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 @unittest.skipUnless(LDMSD, f"no ldmsd in {LDMS}")
 class Ldms(cli.Case):
     def setUp(self):
@@ -88,7 +81,7 @@ class Ldms(cli.Case):
         return found
 
     def start(self):
-        port, other = free_port(), free_port()
+        port, other = cli.free_port(), cli.free_port()
         self.daemon("sampler", SAMPLER.format(folder=self.announced), port)
         os.mkdir(self.path("csv"))
         self.daemon("store", STORE.format(port=port, csv=self.path("csv")) + "".join(GROUP.format(schema=s) for s in ("sonde_device", "sonde_operation")), other)
@@ -154,7 +147,7 @@ class Ldms(cli.Case):
         self.assertEqual({(row["device_name"], row["operations"], row["operation_ns"]) for row in rows}, {("Device, 0", "1", "377")})
 
     def test_what_is_wrong_is_said(self):
-        port = free_port()
+        port = cli.free_port()
         self.daemon("wrong", "load name=sonde_sampler\nconfig name=sonde_sampler producer=a instance=a/b schema=mine\n", port)
         until(lambda: os.path.exists(self.path("wrong.log")) and "there is no schema= here" in self.log("wrong"), "the sentence")
 

@@ -415,9 +415,9 @@ class View(serving.Case):
     def test_a_port_that_is_taken(self):
         path = self.demo()
         with socket.socket() as other:
-            other.bind(("127.0.0.1", 0))
+            port = cli.free_port()
+            other.bind(("127.0.0.1", port))
             other.listen()
-            port = other.getsockname()[1]
             done = self.fails("view", path, "--port", port)
             self.assertEqual(done.err, f"sonde: cannot listen on 127.0.0.1:{port}: Address already in use; "
                                        "choose another --port, or leave it out for a free one\n")
