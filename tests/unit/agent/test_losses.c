@@ -285,10 +285,10 @@ static void a_full_disk_is_said(void)
     signal(SIGXFSZ, SIG_IGN);
     REQUIRE(setrlimit(RLIMIT_FSIZE, &none) == 0);
     sonde__on_monitor = true;
-    const uint64_t begin_ns = sonde_now_ns();
+    const uint32_t held_us = sonde__agent.header->held_us;
     REQUIRE(sonde__table_row(SONDE_TABLE_CLOCK, sizeof(struct sonde_row_clock), &id));
     REQUIRE(pool->disk_full);
-    REQUIRE(sonde_now_ns() - begin_ns < 900000000);
+    REQUIRE(sonde__agent.header->held_us - held_us < 900000); /* it did not wait for itself, which would be a second */
     setrlimit(RLIMIT_FSIZE, &all); /* a sanitizer may have something to write */
     sonde__room_keep();
     const struct sonde_row_note *note = sonde__table_find(SONDE_TABLE_NOTE, sizeof *note, 1);

@@ -51,7 +51,7 @@ static void turns(void)
         sonde__cuda_series_turn();
         nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
     }
-    for (int i = 0; i < 500 && made->taken < made->samples; i++) {
+    for (int i = 0; i < 6000 && made->taken < made->samples; i++) {
         noted.now_ns += 60000000;
         sonde__cuda_series_turn();
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
