@@ -22,7 +22,7 @@ import subprocess
 import sys
 import time
 
-PATIENCE = 120  # seconds until something counts as hung
+PATIENCE = 600  # seconds until something counts as hung
 SKIP = 77
 WORKERS, SIZES, AT_ONCE = 3, 61, 8  # launches between two clFinish
 FIELDS = 1 + 2 * WORKERS + 6  # of struct state in busy.c

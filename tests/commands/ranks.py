@@ -75,7 +75,7 @@ class Ranks(InFolder):
 
     def end(self, *records):
         """What they said, of those that said something."""
-        said = [record.communicate(timeout=100) for record in records]
+        said = [record.communicate(timeout=600) for record in records]
         for out, _ in said:
             self.assertIn(out, ("", "1 sums of 100000 elements, 0 wrong\n"))
         return [err for _, err in said if err]
@@ -147,7 +147,7 @@ class Ranks(InFolder):
         if not shutil.which(mpirun):
             self.skipTest(f"{mpirun} is not installed")
         environment = dict(PLAIN, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-        done = subprocess.run([mpirun, *options, "-n", "3", SONDE, "record", "-o", "job.sonde", "--", PROGRAM], env=environment, capture_output=True, text=True, timeout=200)
+        done = subprocess.run([mpirun, *options, "-n", "3", SONDE, "record", "-o", "job.sonde", "--", PROGRAM], env=environment, capture_output=True, text=True, timeout=600)
         self.assertEqual((done.returncode, done.stdout), (0, "1 sums of 100000 elements, 0 wrong\n" * 3), done.stderr)
         self.assertEqual(len(re.findall("^sonde: 12 operations, 0 dropped, 0 unmatched", done.stderr, re.M)), 1, done.stderr)
         self.assertEqual(os.listdir("."), ["job.sonde"])

@@ -82,11 +82,11 @@ def one_run(options, name):
     size, fills, extra, early = RUNS[name]
     disk, env = os.path.join(os.path.abspath(options.work), "disk"), harness.environment(options)
     with Disk(disk, size):
-        plain = harness.run(command_of(options, disk, fills), env, timeout=300)
+        plain = harness.run(command_of(options, disk, fills), env)
     with Disk(disk, size):
         measurement = os.path.join(disk, "m.sonde")
         other = harness.run([options.sonde, "record", *extra, "-o", measurement, "--"]
-                            + command_of(options, disk, fills), env, timeout=300)
+                            + command_of(options, disk, fills), env)
         if plain.status != other.status:
             raise Failure(f"{harness.describe(plain.status)} without, {harness.describe(other.status)} with\n"
                           f"{harness.tail(other.err)}")

@@ -20,7 +20,7 @@ def record(options, name, program=(), look=("--values=fine", "--values-engine=sa
     env = {**os.environ, "SONDE_SANITIZER": os.path.join(options.programs, "libsanitizer-public.so"), **env}
     done = subprocess.run([options.sonde, "record", "-q", "-o", path, *look,
                            *([] if "sampled" in name else [sample, "1/1"]), "--", os.path.join(options.programs, "patches-play"), *program],
-                          env=env, stdout=subprocess.PIPE, text=True, timeout=100, check=True)
+                          env=env, stdout=subprocess.PIPE, text=True, timeout=600, check=True)
 
     def view(what):
         said = subprocess.run([options.sonde, "report", path, what, "--json"], stdout=subprocess.PIPE, text=True, check=False)

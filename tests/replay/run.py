@@ -119,14 +119,14 @@ class Replay:
         path = os.path.join(self.work, "m.sonde")
         env = harness.environment(**{"SONDE_CUPTI": os.path.join(self.programs, "libcupti-replay.so"), **env})
         outcome = harness.run([self.sonde, "record", "-q", "--force", "-o", path, *options, "--",
-                               os.path.join(self.programs, "replay-play"), capture], env, self.work, 110)
+                               os.path.join(self.programs, "replay-play"), capture], env, self.work, 600)
         self.check("", "the program ended well", outcome.status == 0 and outcome.out == b"played\n",
                    f"{harness.describe(outcome.status)} {harness.tail(outcome.out)} {harness.tail(outcome.err)}")
         return harness.Measurement(self.sonde, path, harness.read_truth(truth) if truth else {}, outcome)
 
     def make_synthetic(self):
         capture = os.path.join(self.work, "synthetic.cap")
-        harness.run([os.path.join(self.programs, "replay-synthetic"), capture], harness.environment(), self.work, 60)
+        harness.run([os.path.join(self.programs, "replay-synthetic"), capture], harness.environment(), self.work, 600)
         return capture
 
     def capture_again(self):

@@ -26,7 +26,7 @@ class Last(Case):
         seconds, *rest = ticking
         child = subprocess.Popen([cli.SONDE, "record", "-o", self.path("m.sonde"), *options, "--", TICKING, str(seconds), self.log, *rest], env=env, cwd=self.folder,
                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while not (os.path.exists(self.log) and os.path.getsize(self.log)):
             if child.poll() is not None:
                 out, err = child.communicate()
@@ -38,7 +38,7 @@ class Last(Case):
         return child
 
     def end(self, child, status=0):
-        out, self.err = child.communicate(timeout=120)
+        out, self.err = child.communicate(timeout=600)
         self.assertEqual(child.returncode, status, out + self.err)
 
     def operations(self):

@@ -48,7 +48,7 @@ async function use(element, watch) {
   } else if (["number", "range"].includes(kind)) {
     await element.press("ArrowUp");
   } else {
-    await element.click({ timeout: 20_000 });
+    await element.click();
   }
   return MOMENT;
 }

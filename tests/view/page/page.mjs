@@ -277,7 +277,7 @@ class Tour {
 
   /** Waits for it, for a while. */
   async becomes(holds) {
-    const until = Date.now() + 30_000;
+    const until = Date.now() + 120_000; // for what never does
     while (!(await holds())) {
       if (Date.now() > until) return false;
       await this.watch.settled();
@@ -558,12 +558,12 @@ class Tour {
     for (let i = 0; i < 2; i++) {
       const window = await this.windowOnScreen();
       await this.counterValues(`zoomed ${i}`, window, (window.from + window.to) / 2);
-      const box = await this.page.locator(".tl-track-over").first().boundingBox();
+      const box = await this.page.locator(".tl-track-over").first().boundingBox(), before = this.page.url();
       await this.page.mouse.move(box.x + box.width / 2, box.y + 5);
       await this.page.keyboard.down("Control");
       await this.page.mouse.wheel(0, -240);
       await this.page.keyboard.up("Control");
-      await this.page.waitForTimeout(400); // until the address has it
+      await this.becomes(() => this.page.url() !== before);
       await this.watch.settled();
     }
     // By keyboard: a group, and the value.
@@ -594,7 +594,7 @@ class Tour {
       if (!hit) break;
       await this.page.evaluate(() => document.activeElement?.blur?.());
       await this.page.keyboard.press("n");
-      const chosen = await this.page.waitForFunction((sel) => decodeURIComponent(location.hash).includes(`sel=${sel}`), tell(hit), { timeout: 20_000 }).then(() => true, () => false);
+      const chosen = await this.page.waitForFunction((sel) => decodeURIComponent(location.hash).includes(`sel=${sel}`), tell(hit)).then(() => true, () => false);
       if (!chosen) wrong = `${this.page.url()} for ${tell(hit)}`;
       from = `at=${hit.begin_ns}&place=${hit.process}:${hit.lane}:${hit.track}:${hit.correlation}`;
       seen++;
@@ -1013,7 +1013,7 @@ async function opened(browser, axe, name, measurement, before, use) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true });
   try {
     const page = await context.newPage(), watch = new Watch(page, place.origin);
-    page.setDefaultTimeout(60_000);
+    page.setDefaultTimeout(120_000);
     watch.answersMayFail = name === "nothing"; // there is no row that most views could show
     const it = new Tour(browser, axe, page, watch, place, name);
     it.path = measurement;
