@@ -60,7 +60,8 @@ class Last(Case):
         self.assertTrue(found)
         self.assertLessEqual(len([at for at in known if at <= found[-1]]) - len(found), slack)
         self.assertLessEqual(len(found) - len(known), slack)
-        self.assertLessEqual((log[-1][1] if missing_ns == 0 else min(log[-1][1], end)) - found[-1], missing_ns + 10**8)
+        seen_ns = log[-1][1] if missing_ns == 0 else min(log[-1][1], end) - missing_ns
+        self.assertLessEqual(len([before for before, after, _ in log if before > found[-1] and after <= seen_ns]), slack)
         profile = {row["name"]: row["count"] for row in self.json(path, "kernels")}
         names = {name: len([op for op in rows if op["name"] == name]) for name in {op["name"] for op in rows}}
         self.assertEqual(profile, names)
@@ -71,7 +72,7 @@ class Last(Case):
         return (end - begin) / 1e9
 
     def test_the_end(self):
-        child = self.start(2.5, options=["--last", "1s"])
+        child = self.start(4, options=["--last", "1s"])
         self.end(child)
         self.assertGreater(self.check(self.path("m.sonde"), 1), 0.95)
         self.assertEqual([row["name"] for row in self.json(self.path("m.sonde"), "kernels")], ["add"])
@@ -79,10 +80,10 @@ class Last(Case):
     def test_it_is_said(self):
         self.end(self.start(2, options=["--last", "500ms"]))
         report = " ".join(self.ok("report", self.path("m.sonde")).out.split())
-        said = re.search(r"of 2\.\d+ s the last (\d+) ms \(--last\): what ended before is in no number", report)
-        self.assertTrue(said, report)
-        self.assertIn(f"· {said[1]} ms", report)  # what the head says of the measurement's length
-        self.assertTrue(500 <= int(said[1]) < 1000, said[0])  # of a busy machine's agent a little more than it looks each 0.1 s
+        said = re.search(r"of (\d+\.\d+) s the last (\d+) ms \(--last\): what ended before is in no number", report)
+        self.assertTrue(said and float(said[1]) >= 2, report)
+        self.assertIn(f"· {said[2]} ms", report)  # what the head says of the measurement's length
+        self.assertTrue(500 <= int(said[2]) < 1000, said[0])  # of a busy machine's agent a little more than it looks each 0.1 s
 
     def test_all_of_a_short_run(self):
         child = self.start(0.5, options=["--last", "1m"])
@@ -122,7 +123,7 @@ class Last(Case):
         self.check(self.path("m-1.sonde"), 5)
         self.assertEqual(self.json(self.path("m-1.sonde"), "ledger")["seen"], len(self.operations()))
         idle = (self.manifest(1)["end_ns"] - self.operations()[-1][1]) / 1e9
-        self.assertTrue(0.75 <= idle <= 1.8, idle)
+        self.assertTrue(0.75 <= idle <= 2.8, idle)  # after 3 s the program ends
         self.assertIn("for --last", self.fails("record", "--last-when-idle", "1s", "--", TICKING, status=2).err)
 
     def test_a_hang_that_is_longer_than_it(self):
@@ -132,7 +133,7 @@ class Last(Case):
         path = self.path("m-1.sonde")
         [queue] = [lane for lane in json.loads(self.fails("report", path, "lanes", "--json").out) if lane["kind"] == "queue"]
         self.assertEqual((queue["in_flight"], queue["count"], queue["oldest"]), (1, 0, "write"))
-        self.assertTrue(1.3e9 <= queue["oldest_for_ns"] <= 2.5e9, queue)
+        self.assertTrue(1.3e9 <= queue["oldest_for_ns"] <= 2.9e9, queue)
         self.assertRegex(self.fails("report", path, "ledger").out, r"(?m)^in flight +1 ")
         self.assertIn("none had completed when the recording ended", self.fails("report", path, "kernels").err)
 
