@@ -161,7 +161,7 @@ class Last(Case):
 
     def attach(self, *ticking, options):
         """Ticking runs by itself; record has been attached to it. Both."""
-        env = {**os.environ, "POCL_CACHE_DIR": os.path.join(cli.BUILD, "tests", "pocl-cache")}
+        env = {**os.environ, "POCL_CACHE_DIR": cli.POCL_CACHE}
         self.log = self.path("log")
         seconds, *rest = ticking
         program = subprocess.Popen([TICKING, str(seconds), self.log, *rest], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -179,7 +179,7 @@ class Last(Case):
         return program, child
 
     def wait(self, condition):
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while not condition():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.01)
@@ -197,27 +197,28 @@ class Last(Case):
         self.assertEqual([row["name"] for row in self.json(self.path("m.sonde"), "kernels")], ["add"])
 
     def test_it_is_left_and_goes_on(self):
-        program, child = self.attach(4, options=["--last", "300ms"])
+        program, child = self.attach(600, options=["--last", "300ms"])
         time.sleep(1)
         child.send_signal(signal.SIGINT)
         self.end(child)
         at_end = len(self.operations())
         with open(self.path("m.sonde", "manifest.json")) as file:
             end = json.load(file)["end_ns"]
-        self.assertEqual(program.wait(), 0)
-        self.assertGreater(len(self.operations()), at_end)
+        self.wait(lambda: len(self.operations()) > at_end)
+        program.kill()
+        program.wait()
         whole, self.log = self.operations(), self.path("until")
         with open(self.log, "w") as file:
             file.writelines(f"{before} {after} {name}\n" for before, after, name in whole if after < end)
         self.assertGreater(self.check(self.path("m.sonde"), 0.3, 3 * 10**8), 0.25)
 
     def test_it_hangs(self):
-        _, child = self.attach(1.5, "hang", options=["--last", "10s", "--last-when-idle", "800ms"])
+        _, child = self.attach(3, "hang", options=["--last", "10s", "--last-when-idle", "800ms"])
         self.end(child)
         self.assertEqual([name for name in sorted(os.listdir(self.folder)) if name.startswith("m-")], ["m-1.sonde"])
         self.check(self.path("m-1.sonde"), 10)
         idle = (self.manifest(1)["end_ns"] - self.operations()[-1][1]) / 1e9
-        self.assertTrue(0.75 <= idle <= 1.8, idle)
+        self.assertTrue(0.75 <= idle <= 2.8, idle)
 
     def manifest(self, number):
         try:
