@@ -549,6 +549,7 @@ APART static void plain(void)
 
 enum { NOBODY, HOST, FIRST, STEPS = 120, LOAD = 0, STORE = 1 };
 static int *array[2];
+static cl_mem laid[2]; /* over them */
 static unsigned char owner[2][N];
 static long counted[2][FIRST + DEVICES][FIRST + DEVICES]; /* by kind, from, to */
 static unsigned state;
@@ -596,10 +597,48 @@ static void step_kernel(int device, int which, size_t from, size_t items, cl_mem
         }
 }
 
+static const int zeros[N];
+
+/* The same by what lies over them: a buffer. */
+static void step_buffer(int device, int which, size_t from, size_t items)
+{
+    const unsigned what = draw(4);
+    const size_t at = from * sizeof(int), bytes = items * sizeof(int);
+    cl_mem from_zeros;
+    if (what == 0) {
+        CL(clEnqueueWriteBuffer(queues[device], laid[which], CL_TRUE, at, bytes, zeros, 0, NULL, NULL));
+    } else if (what == 1) {
+        CL(clEnqueueFillBuffer(queues[device], laid[which], zeros, sizeof *zeros, at, bytes, 0, NULL, NULL));
+    } else if (what == 2) {
+        CLP(from_zeros = clCreateBuffer(context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, sizeof zeros, (void *)(uintptr_t)zeros, &status));
+        CL(clEnqueueCopyBuffer(queues[device], from_zeros, laid[which], 0, at, bytes, 0, NULL, NULL));
+        CL(clReleaseMemObject(from_zeros));
+    } else {
+        void *mapped;
+        CLP(mapped = clEnqueueMapBuffer(queues[device], laid[which], CL_TRUE, CL_MAP_WRITE, at, bytes, 0, NULL, NULL, &status));
+        CL(clEnqueueUnmapMemObject(queues[device], laid[which], mapped, 0, NULL, NULL));
+    }
+    CL(clFinish(queues[device]));
+    memset(owner[which] + from, FIRST + device, items);
+}
+
+/* Of a matrix of 64 columns a rectangle, perhaps whole rows. */
+static void step_rectangle(int device, int which)
+{
+    enum { COLUMNS = 64,
+           ROWS = N / COLUMNS };
+    const size_t column = draw(2) ? draw(COLUMNS) : 0, row = draw(ROWS);
+    const size_t columns = column ? 1 + draw((unsigned)(COLUMNS - column)) : COLUMNS, rows = 1 + draw((unsigned)(ROWS - row));
+    const size_t origin[] = {column * sizeof(int), row, 0}, region[] = {columns * sizeof(int), rows, 1}, none[3] = {0};
+    CL(clEnqueueWriteBufferRect(queues[device], laid[which], CL_TRUE, origin, none, region, COLUMNS * sizeof(int), 0, 0, 0, zeros, 0, NULL, NULL));
+    CL(clFinish(queues[device]));
+    for (size_t i = row; i < row + rows; i++)
+        memset(owner[which] + i * COLUMNS + column, FIRST + device, columns);
+}
+
 /* An operation that writes these. */
 static void step_operation(int device, int which, size_t from, size_t items)
 {
-    static const int zeros[N];
     const unsigned what = draw(4);
     int *at = array[which] + from, by = FIRST + device;
     const size_t bytes = items * sizeof *at;
@@ -625,23 +664,32 @@ static void drawn(unsigned seed)
 {
     cl_mem out = buffer(N * sizeof(int));
     state = seed;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         array[i] = shared(N * sizeof **array);
+        CLP(laid[i] = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, N * sizeof **array, array[i], &status));
+    }
     for (int i = 0; i < STEPS; i++) {
         const size_t from = draw(N - 1), items = 1 + draw((unsigned)(N - from));
         const int device = (int)draw(DEVICES), which = (int)draw(2);
-        if (draw(4))
+        const unsigned what = draw(12);
+        if (what > 4)
             step_kernel(device, which, from, items, out);
-        else
+        else if (what > 2)
             step_operation(device, which, from, items);
+        else if (what)
+            step_buffer(device, which, from, items);
+        else
+            step_rectangle(device, which);
     }
     for (int kind = 0; kind < 2; kind++)
         for (int a = HOST; a < FIRST + DEVICES; a++)
             for (int b = HOST; b < FIRST + DEVICES; b++)
                 if (counted[kind][a][b])
                     printf("%s %d %d %ld\n", kind == LOAD ? "load" : "store", a - FIRST, b - FIRST, counted[kind][a][b]);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        CL(clReleaseMemObject(laid[i]));
         clSVMFree(context, array[i]);
+    }
     CL(clReleaseMemObject(out));
 }
 

@@ -10,6 +10,7 @@
  */
 #include "hook.h"
 #include "remote.h"
+#include "shared.h"
 
 bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
                              cl_command_queue queue, cl_uint wait_count, const cl_event *wait_list,
@@ -350,6 +351,13 @@ static struct sonde_submit map(struct sonde_cl_enqueue *enqueue, cl_mem object, 
     return submit;
 }
 
+static struct sonde_submit map_buffer(struct sonde_cl_enqueue *enqueue, cl_mem buffer, cl_map_flags flags, const void *pointer, size_t bytes)
+{
+    if (maps_for_writing(flags) && sonde_values_wanted(SONDE_VALUES_REMOTE))
+        sonde__cl_shared_map(pointer, bytes); /* if it lies over shared memory */
+    return map(enqueue, buffer, flags, op(SONDE_OP_MAP, bytes, sonde__cl_mem_used(buffer)));
+}
+
 /* Only what was mapped for writing may have been written. */
 static cl_mem was_mapped(cl_mem object)
 {
@@ -362,7 +370,7 @@ ENQUEUE_MAP(clEnqueueMapBuffer,
              size_t offset, size_t bytes, WAITS, cl_int *status),
             (command_queue, buffer, blocking, flags, offset, bytes, WAITED, status), blocking,
             sonde__cl_values_map(&enqueue, command_queue, buffer, flags, offset, bytes),
-            map(&enqueue, buffer, flags, op(SONDE_OP_MAP, bytes, sonde__cl_mem_used(buffer))))
+            map_buffer(&enqueue, buffer, flags, pointer, bytes))
 
 ENQUEUE_MAP(clEnqueueMapImage,
             (cl_command_queue command_queue, cl_mem image, cl_bool blocking, cl_map_flags flags,

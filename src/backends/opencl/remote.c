@@ -225,12 +225,45 @@ static void before_launch(struct sonde_cl_enqueue *enqueue, cl_command_queue que
         take_all(enqueue, queue, written->kernel, kernel);
 }
 
+/* Row by row, or slice by slice where nothing is between rows. What the runtime will refuse it may take a part of. */
+static void take_rectangle(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const unsigned char *over, uint64_t bytes, const struct sonde_cl_written *w)
+{
+    if (!w->origin || !w->region || !w->region[0] || !w->region[1])
+        return;
+    const uint64_t row = w->row_pitch ? w->row_pitch : w->region[0], slice = w->slice_pitch ? w->slice_pitch : row * w->region[1];
+    const bool dense = row == w->region[0];
+    const uint64_t width = dense ? row * w->region[1] : w->region[0], rows = dense ? 1 : w->region[1];
+    if (row < w->region[0] || slice < row)
+        return;
+    for (uint64_t z = 0; z < w->region[2]; z++)
+        for (uint64_t y = 0; y < rows; y++) {
+            const uint64_t from = (w->origin[2] + z) * slice + (w->origin[1] + y) * row + w->origin[0];
+            if (from >= bytes || width > bytes - from)
+                return;
+            sonde__cl_shared_take(enqueue, queue, over + from, width, false);
+        }
+}
+
+/* What an operation writes of a buffer that lies over shared memory. */
+static void take_laid(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const struct sonde_cl_written *w)
+{
+    const struct sonde_cl_mem *mem = w->mem && !w->is_image ? sonde__cl_mem(w->mem) : NULL;
+    const unsigned char *over = mem ? atomic_load(&mem->over) : NULL;
+    const uint64_t bytes = over ? atomic_load(&mem->bytes) : 0;
+    if (over && w->is_rectangle)
+        take_rectangle(enqueue, queue, over, bytes, w);
+    else if (over && w->bytes && w->from < bytes && w->bytes <= bytes - w->from)
+        sonde__cl_shared_take(enqueue, queue, over + w->from, w->bytes, false);
+}
+
 void sonde__cl_remote_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const struct sonde_cl_written *written)
 {
     if (written->kernel)
         before_launch(enqueue, queue, written);
-    else if (written->svm && written->is_unmap)
+    else if (written->is_unmap)
         sonde__cl_shared_unmap(enqueue, queue, written->unmapped);
+    else if (written->mem)
+        take_laid(enqueue, queue, written);
     else if (written->svm)
         sonde__cl_shared_take(enqueue, queue, written->svm, written->bytes, false);
     else if (written->svm_mapped && written->changes)
