@@ -4,9 +4,9 @@
  * `owners CASE`: the function of that name, and lines of kernels are known, of which PoCL has things to say; `owners`: all of them, without. PoCL shows two devices where it is asked to; it is, unless somebody else asked for
  * something (directions.c). `owners drawn SEED`: steps drawn at random, and what the rules say of them.
  *
- * case: plain => kernel=136 read=12 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2
- * case: looked-at => kernel=136 read=12 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2; record=--comm
- * case: values => kernel=136 read=12 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2; record=--values=all
+ * case: plain => kernel=141 read=13 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2
+ * case: looked-at => kernel=141 read=13 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2; record=--comm
+ * case: values => kernel=141 read=13 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2; record=--values=all
  */
 #include "guest.h"
 
@@ -170,6 +170,22 @@ APART static void binary(void)
     program = own;
     for (int i = 0; i < DEVICES; i++)
         free(binaries[i]);
+}
+
+/* The same in the newest language that the devices have, and something that it has by a feature of theirs. */
+APART static void newest(void)
+{
+    static const char flag[] = "kernel void flag(global atomic_int *a) { atomic_store_explicit(a, 1, memory_order_relaxed, memory_scope_all_svm_devices); }\n";
+    const char *texts[] = {source, flag};
+    const cl_program own = program;
+    char language[64];
+    CL(clGetDeviceInfo(devices[0], CL_DEVICE_OPENCL_C_VERSION, sizeof language, language, NULL));
+    const int is_newer = strstr(language, "OpenCL C 3.1") != NULL;
+    CLP(program = clCreateProgramWithSource(context, is_newer ? 2 : 1, texts, NULL, &status));
+    CL(clBuildProgram(program, DEVICES, devices, is_newer ? "-g -cl-std=CL3.1" : "-g", NULL, NULL));
+    pair();
+    CL(clReleaseProgram(program));
+    program = own;
 }
 
 /* Memory that comes and goes: TIMES × N loads from 0 to 1. Half of it is freed by an operation. */
@@ -698,7 +714,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"pair", pair}, {"binary", binary}, {"again", again}, {"threads", threads}, {"halves", halves}, {"lists", lists}, {"lanes", lanes}, {"atomics", atomics}, {"shapes", shapes}, {"widths", widths}, {"moves", moves}, {"order", order}, {"over", over}, {"fine", fine}, {"usm", usm}, {"heap", heap}, {"plain", plain}, {"alone", alone}};
+    } cases[] = {{"pair", pair}, {"binary", binary}, {"newest", newest}, {"again", again}, {"threads", threads}, {"halves", halves}, {"lists", lists}, {"lanes", lanes}, {"atomics", atomics}, {"shapes", shapes}, {"widths", widths}, {"moves", moves}, {"order", order}, {"over", over}, {"fine", fine}, {"usm", usm}, {"heap", heap}, {"plain", plain}, {"alone", alone}};
     open_all(argc > 1 ? "-g" : "");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (argc < 2 || strcmp(argv[1], cases[i].name) == 0)

@@ -15,6 +15,7 @@ N, TIMES = 4096, 20
 CASES = {
     "pair": {("sum", 6, "load", 0, 1): (3 * N, 4)},
     "binary": {("sum", 6, "load", 0, 1): (3 * N, 4)},
+    "newest": {("sum", 6, "load", 0, 1): (3 * N, 4)},
     "again": {("sum", 6, "load", 0, 1): (TIMES * N, 4)},
     "threads": {("sum", 6, "load", 0, 1): (TIMES * N, 4), ("sum", 6, "load", 1, 0): (TIMES * N, 4)},
     "halves": {("edges", 10, "load", 0, 1): (1, 4), ("edges", 10, "load", 1, 0): (1, 4), ("fill", 2, "store", 1, 0): (N // 2, 4)},

@@ -21,6 +21,7 @@ struct words {
     char text[ROOM];
     size_t used;
     bool full;
+    bool newer; /* than clang knows: its headers do not tell what there is then */
 };
 
 static void add(struct words *w, const char *before, const char *word, size_t bytes, const char *behind)
@@ -62,13 +63,33 @@ static const char *next_word(const char *at, char word[WORD_MAX])
     return at;
 }
 
+/* The language: of what is newer than clang knows, the newest that it does, by the number that the program asks for. What else is new of it the device tells. */
+static void add_standard(struct words *w, const char *word)
+{
+    unsigned minor = 0;
+    char number[32];
+    if (sscanf(word, "-cl-std=CL3.%u", &minor) != 1 || !minor) {
+        add(w, "", word, strlen(word), "");
+        return;
+    }
+    w->newer = true;
+    snprintf(number, sizeof number, "%u", 300 + 10 * minor);
+    add(w, "-cl-std=CL3.0", "", 0, "");
+    add(w, "-U__OPENCL_C_VERSION__", "", 0, "");
+    add(w, "-D__OPENCL_C_VERSION__=", number, strlen(number), "");
+}
+
 /* What clBuildProgram was given. False: there is one that is not known. */
 static bool add_options(struct words *w, const char *options, bool *standard)
 {
     char word[WORD_MAX];
     while ((options = next_word(options, word))) {
         const bool two = strcmp(word, "-D") == 0 || strcmp(word, "-I") == 0 || strcmp(word, "-U") == 0;
-        *standard |= begins(word, "-cl-std=");
+        if (begins(word, "-cl-std=")) {
+            *standard = true;
+            add_standard(w, word);
+            continue;
+        }
         if (begins(word, "-W") || strcmp(word, "-w") == 0 || begins(word, "-g") || begins(word, "-O"))
             continue; /* it was compiled once; as it is written, with lines */
         if (!begins(word, "-D") && !begins(word, "-I") && !begins(word, "-U") && !begins(word, "-cl-"))
@@ -115,6 +136,8 @@ static bool add_device(struct words *w, const cl_icd_dispatch *real, cl_device_i
     for (size_t i = 0; i < bytes / sizeof *feature; i++) {
         add(w, "-Xclang", "", 0, "");
         add(w, "-cl-ext=+", feature[i].name, strnlen(feature[i].name, sizeof feature[i].name), "");
+        if (w->newer)
+            add(w, "-D", feature[i].name, strnlen(feature[i].name, sizeof feature[i].name), "=1");
     }
     return true;
 }
@@ -168,7 +191,7 @@ static enum sonde_value_missed compile(const cl_icd_dispatch *real, cl_device_id
     struct words *w = sonde__pages_get(sizeof *w);
     if (!w)
         return SONDE_VALUE_MISSED_MEMORY;
-    bool known = add_device(w, real, device) && add_options(w, options, &standard);
+    bool known = add_options(w, options, &standard) && add_device(w, real, device);
     if (!standard)
         add(w, "-cl-std=CL1.2", "", 0, ""); /* clBuildProgram's own default */
     known = known && !w->full && sonde__clang_compile(text, bytes, w->word, out);
