@@ -96,9 +96,10 @@ void sonde__stretch_name(const void *address, size_t bytes, const char *name, si
         .element_bytes = (uint32_t)element_bytes,
         .at_ns = sonde_now_ns(),
     };
+    const uint64_t behind = UINT64_MAX - (uintptr_t)address, all = bytes < behind ? bytes : behind; /* a program may say anything */
     bool stored = s.name != 0;
-    for (uint64_t done = 0, part; done < bytes && stored; done += part) {
-        part = place(&s, (uintptr_t)address + done, bytes - done);
+    for (uint64_t done = 0, part; done < all && stored; done += part) {
+        part = place(&s, (uintptr_t)address + done, all - done);
         s.rows = part == bytes ? rows : 0;
         s.columns = part == bytes ? columns : 0;
         sonde__lock(&sonde__agent.table_lock);

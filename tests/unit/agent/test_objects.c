@@ -152,6 +152,7 @@ static void parts_have_names(void **state)
     const uint32_t next = add(SONDE_OBJECT_DEVICE, 4096, 0x801000);
     name(0x800f00, 0x300, "in two", 8, 24);
     sonde_object_free(next);
+    name(UINT64_MAX - 8, 64, "behind all addresses", 4, 4);
     name(0x800100, 400, "", 10, 10);
     name(0x800100, 400, NULL, 10, 10);
     name(0x800100, 0, "nothing", 10, 10);
@@ -176,7 +177,8 @@ static void names_are_in_the_measurement(const struct sonde_process *p)
     assert_string_equal(sonde_process_string(p, row[3].name), "in no object");
     assert_true(row[4].object == segment && row[4].offset == 0xf00 && row[4].bytes == 0x100 && !row[4].rows && !row[4].columns);
     assert_true(row[5].object == segment + 1 && row[5].offset == 0 && row[5].bytes == 0x200 && !row[5].rows && row[5].name == row[4].name);
-    assert_string_equal(sonde_process_string(p, row[6].name), "t0");
+    assert_true(row[6].object == 0 && row[6].offset == UINT64_MAX - 8 && row[6].bytes == 8 && !row[6].rows);
+    assert_string_equal(sonde_process_string(p, row[7].name), "t0");
     assert_true(row[1].object == segment && row[1].offset == 0x100 && row[1].bytes == 400 && row[1].element_bytes == 4);
     assert_true(row[1].rows == 20 && row[1].columns == 5 && row[2].rows == 10 && row[2].columns == 10);
     assert_true(row[1].at_ns > row[2].at_ns && row[3].at_ns > row[1].at_ns);
