@@ -4,9 +4,9 @@
  * `owners CASE`: the function of that name, and lines of kernels are known, of which PoCL has things to say; `owners`: all of them, without. PoCL shows two devices where it is asked to; it is, unless somebody else asked for
  * something (directions.c). `owners drawn SEED`: steps drawn at random, and what the rules say of them.
  *
- * case: plain => kernel=141 read=13 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2
- * case: looked-at => kernel=141 read=13 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2; record=--comm
- * case: values => kernel=141 read=13 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2; record=--values=all
+ * case: plain => kernel=142 read=13 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2
+ * case: looked-at => kernel=142 read=13 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2; record=--comm
+ * case: values => kernel=142 read=13 fill=2 svm_copy=1 svm_fill=4 svm_map=2 svm_unmap=2 svm_free=11 svm_migrate=2 barrier=2; record=--values=all
  */
 #include "guest.h"
 
@@ -369,7 +369,7 @@ APART static void widths(void)
     clSVMFree(context, b);
 }
 
-/* Whose it is by operations: migrated to device 1, N loads of device 0 from 1; to the host, N loads of device 1 from the host; copied by device 1, N loads of device
+/* Whose it is by operations: migrated to device 1, N loads of device 0 from 1; to the host, 2 × N loads of device 1 from the host; copied by device 1, N loads of device
  * 0 from 1; half of it filled by device 0, N / 2 loads of device 1 from 0. Each is enqueued before the one in front of it has run. */
 APART static void moves(void)
 {
@@ -383,6 +383,8 @@ APART static void moves(void)
     sum_all(queues[1], a, out, 0);
     sum_all(queues[0], a, out, 0);
     CL(clEnqueueSVMMigrateMem(queues[1], 1, moved, NULL, CL_MIGRATE_MEM_OBJECT_HOST, 0, NULL, NULL));
+    sum_all(queues[1], a, out, 0);
+    clEnqueueSVMMemcpy(queues[0], CL_TRUE, a, b, 0, 0, NULL, NULL); /* of nothing: some runtimes refuse it */
     sum_all(queues[1], a, out, 0);
     CL(clEnqueueSVMMemcpy(queues[1], CL_FALSE, b, a, N * sizeof *b, 0, NULL, &before));
     CL(clEnqueueBarrierWithWaitList(queues[0], 1, &before, NULL));

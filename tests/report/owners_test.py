@@ -27,7 +27,7 @@ CASES = {
     "widths": {**{(f"wide_{name}", 32 + at, "load", 0, 1): (256, size) for at, (name, size) in enumerate((
         ("uchar", 1), ("short", 2), ("int", 4), ("long", 8), ("float2", 8), ("float4", 16), ("float8", 32), ("float16", 64), ("double", 8)))},
         ("parts", 41, "load", 0, 1): (256, 12)},
-    "moves": {("sum", 6, "load", 1, 0): (2 * N, 4), ("sum", 6, "load", "host", 1): (N, 4), ("sum", 6, "load", 0, 1): (N // 2, 4)},
+    "moves": {("sum", 6, "load", 1, 0): (2 * N, 4), ("sum", 6, "load", "host", 1): (2 * N, 4), ("sum", 6, "load", 0, 1): (N // 2, 4)},
     "order": {("sum", 6, "load", 1, 0): (N, 4)},
     "over": {("either", 42, "load", 0, 1): (64, 4), ("either", 42, "store", 1, 0): (64, 4)},
     "fine": {("sum", 6, "load", "host", 1): (N, 4), ("fill", 2, "store", 0, "host"): (N, 4), ("sum", 6, "load", 0, 1): (N, 4)},

@@ -122,7 +122,7 @@ static const struct extensions *context_extensions(cl_context context, size_t of
 #define USM_ENQUEUE(function, parameters, arguments, blocking, taken, ...)                    \
     ENQUEUE_WRITES_WITH(queue_extensions(command_queue, offsetof(struct extensions, function)), \
                         function, parameters, arguments, blocking, WRITES(taken), __VA_ARGS__)
-#define TAKES(pointer) .taken = (const void *const[]){pointer}, .taken_bytes = &bytes, .taken_count = 1
+#define TAKES(pointer) .taken = (const void *const[]){pointer}, .taken_bytes = &bytes, .taken_count = bytes > 0
 #define MOVES(pointer, host) TAKES(pointer), .by_host = (host)
 
 USM_ENQUEUE(clEnqueueMemcpyINTEL,

@@ -264,7 +264,7 @@ void sonde__cl_remote_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
         sonde__cl_shared_unmap(enqueue, queue, written->unmapped);
     else if (written->mem)
         take_laid(enqueue, queue, written);
-    else if (written->svm)
+    else if (written->svm && written->bytes)
         sonde__cl_shared_take(enqueue, queue, written->svm, written->bytes, false);
     else if (written->svm_mapped && written->changes)
         sonde__cl_shared_map(written->svm_mapped, written->bytes);
