@@ -17,6 +17,7 @@
 enum {
     DEVICES = 2,
     N = 4096,
+    LARGE = 1 << 24,
     ROUNDS = 3,
     TIMES = 20,
 };
@@ -515,6 +516,31 @@ APART static void usm(void)
     CL(clReleaseMemObject(out));
 }
 
+/* Memory that is freed while a kernel writes there, by the call that waits for it: LARGE stores of device 0 to the host's. */
+APART static void blocking(void)
+{
+    cl_platform_id platform;
+    cl_int status;
+    const int by = 3;
+    const size_t items = LARGE;
+    CL(clGetDeviceInfo(devices[0], CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL));
+    EXTENSION(clSharedMemAllocINTEL);
+    EXTENSION(clMemBlockingFreeINTEL);
+    EXTENSION(clSetKernelArgMemPointerINTEL);
+    if (!clSharedMemAllocINTEL || !clMemBlockingFreeINTEL || !clSetKernelArgMemPointerINTEL)
+        return;
+    int *a = clSharedMemAllocINTEL(context, NULL, NULL, LARGE * sizeof *a, 0, &status);
+    cl_kernel fill = kernel_of("fill");
+    if (!a)
+        exit(8);
+    CL(clSetKernelArgMemPointerINTEL(fill, 0, a));
+    CL(clSetKernelArg(fill, 1, sizeof by, &by));
+    CL(clEnqueueNDRangeKernel(queues[0], fill, 1, NULL, &items, NULL, 0, NULL, NULL));
+    CL(clFlush(queues[0]));
+    CL(clMemBlockingFreeINTEL(context, a));
+    CL(clReleaseKernel(fill));
+}
+
 /* The host's own memory, where kernels may use that: N loads of device 0 from the host. */
 APART static void heap(void)
 {
@@ -716,7 +742,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"pair", pair}, {"binary", binary}, {"newest", newest}, {"again", again}, {"threads", threads}, {"halves", halves}, {"lists", lists}, {"lanes", lanes}, {"atomics", atomics}, {"shapes", shapes}, {"widths", widths}, {"moves", moves}, {"order", order}, {"over", over}, {"fine", fine}, {"usm", usm}, {"heap", heap}, {"plain", plain}, {"alone", alone}};
+    } cases[] = {{"pair", pair}, {"binary", binary}, {"newest", newest}, {"again", again}, {"threads", threads}, {"halves", halves}, {"lists", lists}, {"lanes", lanes}, {"atomics", atomics}, {"shapes", shapes}, {"widths", widths}, {"moves", moves}, {"order", order}, {"over", over}, {"fine", fine}, {"usm", usm}, {"blocking", blocking}, {"heap", heap}, {"plain", plain}, {"alone", alone}};
     open_all(argc > 1 ? "-g" : "");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (argc < 2 || strcmp(argv[1], cases[i].name) == 0)

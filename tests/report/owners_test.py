@@ -10,7 +10,7 @@ import cli
 
 PROGRAM = os.path.join(PROGRAMS, "owners")
 RUNTIME = os.environ.get("OWNERS_RUNTIME")
-N, TIMES = 4096, 20
+N, LARGE, TIMES = 4096, 1 << 24, 20
 # By case: (kernel, line of its source, kind, from, to) -> accesses, bytes of each.
 CASES = {
     "pair": {("sum", 6, "load", 0, 1): (3 * N, 4)},
@@ -37,9 +37,10 @@ CASES = {
 OF_INTEL = {
     "usm": {("fill", 2, "store", 0, "host"): (N, 4), ("sum", 6, "load", "host", 1): (N, 4), ("sum", 6, "load", 0, 1): (N, 4),
             ("fill", 2, "store", 1, 0): (N, 4), ("sum", 6, "load", 1, 0): (N, 4)},
+    "blocking": {("fill", 2, "store", 0, "host"): (LARGE, 4)},
     "heap": {("sum", 6, "load", "host", 0): (N, 4)},
 }
-SILENT = {"fine", "usm"}  # the host may write it unseen
+SILENT = {"fine", "usm", "blocking"}  # the host may write it unseen
 
 
 def found_in(rows):

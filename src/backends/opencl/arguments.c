@@ -94,7 +94,7 @@ cl_int CL_API_CALL sonde__clSetKernelArg(cl_kernel kernel, cl_uint index, size_t
         if (value && bytes == sizeof object)
             memcpy(&object, value, sizeof object);
         argument_set(kernel, index, object ? sonde__cl_mem_object(object) : 0);
-        sonde__cl_twin_argument(kernel, index, bytes, value, false);
+        sonde__cl_twin_argument(kernel, index, bytes, value, SONDE_CL_SET_VALUE);
     }
     return status;
 }
@@ -106,7 +106,7 @@ cl_int CL_API_CALL sonde__clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint ind
     if (status == CL_SUCCESS)
         sonde__cl_argument_pointer(kernel, index, value);
     if (status == CL_SUCCESS)
-        sonde__cl_twin_argument(kernel, index, sizeof value, value, true);
+        sonde__cl_twin_argument(kernel, index, sizeof value, value, SONDE_CL_SET_SVM);
     return status;
 }
 

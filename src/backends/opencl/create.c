@@ -335,8 +335,10 @@ void CL_API_CALL sonde__clSVMFree(cl_context context, void *pointer)
     struct sonde_call call;
     const bool recorded = sonde_call_begin(&call, API_clSVMFree);
     sonde__cl_values_svm_freeing(NULL, NULL, 1, &pointer);
-    sonde__cl_svm_freed(pointer, NULL, NULL); /* before: the address may be handed out again at once */
+    void *ours = sonde__cl_svm_freed(pointer);
     sonde__cl_target(context)->clSVMFree(context, pointer);
+    if (ours)
+        sonde__cl_target(context)->clSVMFree(context, ours);
     if (recorded) {
         sonde_call_leave(&call);
         sonde_call_end(&call);

@@ -448,8 +448,12 @@ ENQUEUE_WRITES(clEnqueueSVMUnmap, (cl_command_queue command_queue, void *pointer
 static struct sonde_submit svm_free(const struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_uint count, void **pointers)
 {
     const uint32_t object = only_one(&enqueue->call, count, pointers, nth_pointer);
-    for (cl_uint i = 0; i < count; i++)
-        sonde__cl_svm_freed(pointers[i], queue, *enqueue->event);
+    const cl_event event = *enqueue->event;
+    for (cl_uint i = 0; i < count; i++) {
+        void *ours = sonde__cl_svm_freed(pointers[i]);
+        if (ours)
+            sonde__cl_target(queue)->clEnqueueSVMFree(queue, 1, &ours, NULL, NULL, event ? 1 : 0, event ? &event : NULL, NULL);
+    }
     return op(SONDE_OP_SVM_FREE, 0, object);
 }
 

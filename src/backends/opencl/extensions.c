@@ -166,26 +166,39 @@ USM_ALLOC(clSharedMemAllocINTEL, SONDE_OBJECT_MANAGED, device,
            size_t bytes, cl_uint alignment, cl_int *error),
           (context, device, properties, bytes, alignment, error))
 
-/* Before the call: the address may be handed out again at once. */
-#define USM_FREE(function)                                              \
-    USM_CALL(cl_int, function, (cl_context context, void *pointer),     \
-             (sonde__cl_svm_freed(pointer, NULL, NULL), real->function(context, pointer)), NOTHING)
+/* It may wait for kernels that write there. */
+static cl_int usm_free(clMemFreeINTEL_fn release, cl_context context, void *pointer)
+{
+    void *ours = sonde__cl_svm_freed(pointer);
+    const cl_int status = release(context, pointer);
+    if (ours)
+        sonde__cl_target(context)->clSVMFree(context, ours);
+    return status;
+}
+
+#define USM_FREE(function) \
+    USM_CALL(cl_int, function, (cl_context context, void *pointer), usm_free(real->function, context, pointer), NOTHING)
 
 USM_FREE(clMemFreeINTEL)
 USM_FREE(clMemBlockingFreeINTEL)
 
-cl_int CL_API_CALL sonde__clSetKernelArgMemPointerINTEL(cl_kernel kernel, cl_uint index,
-                                                        const void *value)
+cl_int sonde__cl_argument_usm(cl_kernel kernel, cl_uint index, const void *value)
 {
     cl_context context = NULL;
     sonde__cl_target(kernel)->clGetKernelInfo(kernel, CL_KERNEL_CONTEXT, sizeof context, &context, NULL);
     const struct extensions *real =
         context_extensions(context, offsetof(struct extensions, clSetKernelArgMemPointerINTEL));
-    const cl_int status = real->clSetKernelArgMemPointerINTEL(kernel, index, value);
+    return real->clSetKernelArgMemPointerINTEL(kernel, index, value);
+}
+
+cl_int CL_API_CALL sonde__clSetKernelArgMemPointerINTEL(cl_kernel kernel, cl_uint index,
+                                                        const void *value)
+{
+    const cl_int status = sonde__cl_argument_usm(kernel, index, value);
     if (status == CL_SUCCESS)
         sonde__cl_argument_pointer(kernel, index, value);
     if (status == CL_SUCCESS && sonde_values_wanted(SONDE_VALUES_REMOTE))
-        sonde__cl_twin_argument(kernel, index, sizeof value, value, true);
+        sonde__cl_twin_argument(kernel, index, sizeof value, value, SONDE_CL_SET_USM);
     return status;
 }
 

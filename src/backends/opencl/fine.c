@@ -323,7 +323,7 @@ bool sonde__cl_fine_marks(const struct sonde_cl_enqueue *enqueue, const struct s
     bool done = true;
     for (uint32_t s = 0; s < t->code->sets && done; s++) {
         const struct sonde_cl_argument *a = &kernel->argument[t->code->set[s] - 1];
-        if (a->svm ? a->value == (const void *)of : a->value && a->bytes == sizeof of && memcmp(a->value, &of, sizeof of) == 0)
+        if (a->by ? a->value == (const void *)of : a->value && a->bytes == sizeof of && memcmp(a->value, &of, sizeof of) == 0)
             done = put_marks(sonde__cl_target(marks), t, s, marks, count);
     }
     return done;

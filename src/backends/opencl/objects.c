@@ -587,12 +587,12 @@ void sonde__cl_svm_made(const struct sonde_call *call, enum sonde_object_kind ki
     atomic_store_explicit(&mem->object, object, memory_order_relaxed);
 }
 
-void sonde__cl_svm_freed(const void *pointer, cl_command_queue queue, cl_event event)
+void *sonde__cl_svm_freed(const void *pointer)
 {
-    sonde__cl_shared_freed(pointer, queue, event);
     struct sonde_cl_mem *mem = sonde__records_find(&svms, (uintptr_t)pointer);
     if (mem)
         object_drop(mem);
+    return sonde__cl_shared_freed(pointer);
 }
 
 struct sonde_cl_mem *sonde__cl_svm(const void *base)

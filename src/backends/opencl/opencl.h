@@ -189,7 +189,9 @@ void sonde__cl_svm_made(const struct sonde_call *call, enum sonde_object_kind ki
                         const void *pointer, size_t bytes, bool silent);
 /* The program gives a reference back, or frees. */
 void sonde__cl_mem_released(cl_mem handle);
-void sonde__cl_svm_freed(const void *pointer, cl_command_queue queue, cl_event event); /* by an operation; NULL: now */
+/* Before it is, since the address may be handed out again at once; by an operation after that is enqueued. Returns memory of ours of the same context, which the
+ * caller frees in the same way once the program's is: kernels that still write there write here, too. NULL: there is none. */
+void *sonde__cl_svm_freed(const void *pointer);
 
 /* In a forked child: forget everything, without the runtime. */
 void sonde__cl_objects_forget(void);
@@ -354,8 +356,11 @@ static inline bool sonde__cl_twins_wanted(void)
 {
     return sonde_values_wanted(SONDE_VALUES_COARSE | SONDE_VALUES_FINE | SONDE_VALUES_REMOTE);
 }
-/* An argument was set; `svm`: to a pointer. A kernel was made, or made of another. */
-void sonde__cl_twin_argument(cl_kernel kernel, cl_uint index, size_t bytes, const void *value, bool svm);
+enum sonde_cl_set { SONDE_CL_SET_VALUE,
+                    SONDE_CL_SET_SVM,   /* to a pointer, by clSetKernelArgSVMPointer */
+                    SONDE_CL_SET_USM }; /* by clSetKernelArgMemPointerINTEL */
+/* An argument was set. A kernel was made, or made of another. */
+void sonde__cl_twin_argument(cl_kernel kernel, cl_uint index, size_t bytes, const void *value, enum sonde_cl_set by);
 void sonde__cl_twin_made(struct sonde_cl_kernel *kernel);
 void sonde__cl_twin_keep(cl_kernel kernel); /* its program, if its source will be needed */
 void sonde__cl_twin_cloned(const struct sonde_cl_kernel *from, cl_kernel clone);
@@ -394,6 +399,8 @@ uint32_t sonde__cl_code_file(const char *path); /* the string of a source's name
 
 /* What the program gets instead of `real`, the runtime's function `name`. */
 void *sonde__cl_extension(cl_platform_id platform, const char *name, void *real);
+/* clSetKernelArgMemPointerINTEL of the runtime, which the program has called before. */
+cl_int sonde__cl_argument_usm(cl_kernel kernel, cl_uint index, const void *value);
 
 /* Make a queue with profiling on, or as asked where that fails (create.c). */
 typedef cl_command_queue(CL_API_CALL *sonde__cl_queue_maker)(cl_context, cl_device_id,

@@ -91,7 +91,7 @@ static const void *pointer_of(const struct sonde_cl_kernel *kernel, uint32_t arg
 {
     const struct sonde_cl_argument *a = &kernel->argument[argument];
     cl_mem mem;
-    if (!a->set || !a->value || a->svm || a->bytes != sizeof mem)
+    if (!a->set || !a->value || a->by || a->bytes != sizeof mem)
         return sonde__cl_twin_pointer(kernel, argument);
     memcpy(&mem, a->value, sizeof mem);
     return sonde__cl_mem_object(mem) ? atomic_load(&sonde__cl_mem(mem)->over) : NULL;

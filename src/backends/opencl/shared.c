@@ -128,21 +128,17 @@ void sonde__cl_shared_made(cl_context context, cl_device_id device, enum sonde_o
     sonde__unlock(&all.lock);
 }
 
-void sonde__cl_shared_freed(const void *pointer, cl_command_queue queue, cl_event event)
+void *sonde__cl_shared_freed(const void *pointer)
 {
     if (!sonde_values_wanted(SONDE_VALUES_REMOTE) || !pointer)
-        return;
+        return NULL;
     sonde__lock(&all.lock);
     struct stretch *s = take_out((uintptr_t)pointer);
     void *writers = s ? s->writers : NULL;
-    const cl_context context = s ? s->context : NULL;
     if (s)
         put_stretch(s);
     sonde__unlock(&all.lock);
-    if (writers && queue)
-        sonde__cl_target(queue)->clEnqueueSVMFree(queue, 1, &writers, NULL, NULL, event ? 1 : 0, event ? &event : NULL, NULL);
-    else if (writers)
-        sonde__cl_target(context)->clSVMFree(context, writers);
+    return writers;
 }
 
 void sonde__cl_shared_context(cl_context context)

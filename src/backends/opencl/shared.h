@@ -21,8 +21,8 @@ struct sonde_cl_reach {
 
 /* The device of a context whose memory an allocation is; NULL: it is nobody's alone. */
 void sonde__cl_shared_made(cl_context context, cl_device_id device, enum sonde_object_kind kind, const void *pointer, size_t bytes, bool silent);
-/* By an operation whose event this is; NULL, NULL: now. */
-void sonde__cl_shared_freed(const void *pointer, cl_command_queue queue, cl_event event);
+/* What is returned goes with it, as soon as nothing uses it any more; NULL: nothing does. */
+void *sonde__cl_shared_freed(const void *pointer);
 void sonde__cl_shared_context(cl_context context); /* a new one */
 
 /* From the operation on these bytes are the device's whose queue it is, or the host's. In front of it, within a call that is recorded. */

@@ -37,7 +37,7 @@ static struct sonde_shared_map retained, libraries; /* programs -> 1; where runt
 
 /* ---- arguments ------------------------------------------------------------------------------------------ */
 
-void sonde__cl_twin_argument(cl_kernel handle, cl_uint index, size_t bytes, const void *value, bool svm)
+void sonde__cl_twin_argument(cl_kernel handle, cl_uint index, size_t bytes, const void *value, enum sonde_cl_set by)
 {
     struct sonde_cl_kernel *kernel = sonde__cl_twins_wanted() && index < ARGUMENTS_MAX ? sonde__cl_kernel(handle) : NULL;
     if (!kernel)
@@ -47,15 +47,15 @@ void sonde__cl_twin_argument(cl_kernel handle, cl_uint index, size_t bytes, cons
     struct sonde_cl_argument *a = kernel->argument ? &kernel->argument[index] : NULL;
     if (!a)
         return;
-    if (value && !svm && a->room < bytes) {
+    if (value && !by && a->room < bytes) {
         a->value = sonde__memory_get(bytes); /* an old one, smaller than this, is never given back */
         a->room = a->value ? bytes : 0;
     }
     kernel->argument_count = index < kernel->argument_count ? kernel->argument_count : index + 1;
-    a->set = !value || svm || a->room >= bytes;
-    a->svm = svm;
+    a->set = !value || by || a->room >= bytes;
+    a->by = by;
     a->bytes = bytes;
-    if (svm || !value) {
+    if (by || !value) {
         a->room = 0;
         a->value = (void *)(uintptr_t)value;
     } else if (a->set) {
@@ -67,7 +67,7 @@ void sonde__cl_twin_cloned(const struct sonde_cl_kernel *from, cl_kernel clone)
 {
     for (uint32_t i = 0; from->argument && i < ARGUMENTS_MAX; i++)
         if (from->argument[i].set)
-            sonde__cl_twin_argument(clone, i, from->argument[i].bytes, from->argument[i].value, from->argument[i].svm);
+            sonde__cl_twin_argument(clone, i, from->argument[i].bytes, from->argument[i].value, from->argument[i].by);
 }
 
 /* ---- instrumented programs -------------------------------------------------------------------------------- */
@@ -338,14 +338,20 @@ cl_mem sonde__cl_area_mem(const cl_icd_dispatch *real, const struct sonde_cl_twi
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
+static bool put_argument(const cl_icd_dispatch *real, cl_kernel kernel, cl_uint index, const struct sonde_cl_argument *a)
+{
+    if (a->by == SONDE_CL_SET_USM)
+        return sonde__cl_argument_usm(kernel, index, a->value) == CL_SUCCESS;
+    if (a->by == SONDE_CL_SET_SVM)
+        return real->clSetKernelArgSVMPointer && real->clSetKernelArgSVMPointer(kernel, index, a->value) == CL_SUCCESS;
+    return real->clSetKernelArg(kernel, index, a->bytes, a->value) == CL_SUCCESS;
+}
+
 bool sonde__cl_twin_arguments(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, const struct sonde_cl_kernel *kernel)
 {
-    for (uint32_t i = 0; i < t->code->parameters; i++) {
-        const struct sonde_cl_argument *a = kernel->argument ? &kernel->argument[i] : NULL;
-        if (!a || !a->set || (a->svm && !real->clSetKernelArgSVMPointer) ||
-            (a->svm ? real->clSetKernelArgSVMPointer(t->kernel, i, a->value) : real->clSetKernelArg(t->kernel, i, a->bytes, a->value)) != CL_SUCCESS)
+    for (uint32_t i = 0; i < t->code->parameters; i++)
+        if (!kernel->argument || !kernel->argument[i].set || !put_argument(real, t->kernel, i, &kernel->argument[i]))
             return false;
-    }
     return true;
 }
 
@@ -372,7 +378,7 @@ struct sonde_cl_twin *sonde__cl_twin_of(const cl_icd_dispatch *real, cl_command_
 const void *sonde__cl_twin_pointer(const struct sonde_cl_kernel *kernel, uint32_t argument)
 {
     const struct sonde_cl_argument *a = kernel->argument && argument < ARGUMENTS_MAX ? &kernel->argument[argument] : NULL;
-    return a && a->set && a->svm ? a->value : NULL;
+    return a && a->set && a->by ? a->value : NULL;
 }
 
 cl_kernel sonde__cl_twin_kernel(const struct sonde_cl_enqueue *enqueue, cl_kernel own)

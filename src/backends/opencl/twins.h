@@ -25,12 +25,13 @@ struct sonde_cl_twin { /* of a kernel that the program made, for a device */
 struct sonde_cl_argument {
     size_t bytes, room;
     void *value;   /* NULL: local memory, or the argument is not set */
-    bool set, svm; /* svm: `value` is the pointer itself */
+    bool set;
+    enum sonde_cl_set by; /* not VALUE: `value` is the pointer itself */
 };
 
 /* The copy with `what` of SONDE_PLAN_*, for the device of the queue; made now, if it is not there. NULL: no memory. */
 struct sonde_cl_twin *sonde__cl_twin_of(const cl_icd_dispatch *real, cl_command_queue queue, cl_kernel handle, struct sonde_cl_kernel *kernel, uint32_t what);
-/* Those of the program's kernel, under the copy's lock. False: not all of them are known. */
+/* Those of the program's kernel, in its way, so that the runtime knows what memory is used; under the copy's lock. False: not all of them are known. */
 bool sonde__cl_twin_arguments(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, const struct sonde_cl_kernel *kernel);
 
 /* What the copy has more comes behind its own parameters (llvm.h): first the area. */
