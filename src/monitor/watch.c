@@ -256,9 +256,10 @@ static int look_at(void *user, const char *path, const char *name)
     struct sonde_diag why = {0};
     const bool lives = sonde_announced_lives(path); /* first: then what is read of one that does not is whole */
     const uint64_t start_ns = sonde_announced_start_ns(path);
-    if (known && known->ended_ns && (!start_ns || start_ns == known->start_ns))
+    const bool is_another = known && start_ns && start_ns != known->start_ns; /* in a container numbers come again soon */
+    if (known && known->ended_ns && !is_another)
         return look->recorded ? 0 : take_over(look, known); /* what is recorded stays in its place for long: keep_others */
-    if (known && known->ended_ns) { /* another one: in a container numbers come again soon */
+    if (is_another) {
         free_process(known);
         known = NULL;
     }

@@ -356,6 +356,9 @@ class Gpus(cli.Case):
             self.assertLessEqual(sum(second.values()), of(later, "sonde_pm_counted_total", device="0")[()])
             again = of(samples(monitor.looked(3)), "sonde_pm_attributed_total", "kernel", **labels)
             self.assertEqual(again, second)
+            self.start_ns += 1  # another one, as in a container that starts again between two looks
+            self.ran(address, ("x", .001))
+            self.assertEqual(of(samples(monitor.looked(4)), "sonde_pm_attributed_total", "kernel", **labels), {})
         self.assertEqual(of(later, "sonde_pm_attributed_total", "metric", kernel="x"), {"known__a.sum": second["x"]})  # a share of a peak is not divided
 
     def test_counters_of_a_device_that_is_away(self):
