@@ -31,7 +31,7 @@ static const struct sonde_view_column pair_columns[] = {
     {"operations", "operations", SONDE_CELL_COUNT, 0, 0, "number of operations; of kernels, accesses of single threads"},
     {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved or accessed, each counted once"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 3, "bytes as % of those of all rows"},
-    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much, or the host may have written shared memory unseen"},
+    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much, or shared memory may have been written unseen, by the host or while recording was off"},
     {"estimated_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "with what launches have that --comm-sample did not choose, by those that it did; null: launches were left out for other reasons, too"},
     {"low_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "least of that, with a confidence of 95 %; null: not known, of some kernel one launch was looked at"},
     {"high_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "most of that"},
@@ -57,7 +57,7 @@ static const struct sonde_view_column line_columns[] = {
     {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations; of kernels, accesses of single threads"},
     {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
-    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much, or the host may have written shared memory unseen"},
+    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much, or shared memory may have been written unseen, by the host or while recording was off"},
     {"estimated_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "with what launches have that --comm-sample did not choose, by those that it did; null: launches were left out for other reasons, too"},
     {"low_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "least of that, with a confidence of 95 %; null: not known, of some kernel one launch was looked at"},
     {"high_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "most of that"},
@@ -100,7 +100,7 @@ static const struct sonde_view_column object_columns[] = {
     {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations; of kernels, accesses of single threads"},
     {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
-    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much, or the host may have written shared memory unseen"},
+    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much, or shared memory may have been written unseen, by the host or while recording was off"},
     {"estimated_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "with what launches have that --comm-sample did not choose, by those that it did; null: launches were left out for other reasons, too"},
     {"low_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "least of that, with a confidence of 95 %; null: not known, of some kernel one launch was looked at"},
     {"high_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "most of that"},
@@ -235,7 +235,7 @@ static bool has_rate(const struct sonde_comm_sum *s)
 
 static bool is_exact(const struct sonde_comm *c, uint32_t kind)
 {
-    return kind == SONDE_COMM_COLLECTIVE ? !c->roughly : (!c->partial && !c->silent) || !sonde_comm_is_of_kernel(kind);
+    return kind == SONDE_COMM_COLLECTIVE ? !c->roughly : (!c->partial && !c->silent && !c->paused) || !sonde_comm_is_of_kernel(kind);
 }
 
 /* Of a way, whatever its kinds. */
@@ -571,6 +571,8 @@ static void say_kernels(const struct sonde_comm *c, const struct sonde_comm_sum 
         say_sample(kernels, out);
     if (c->silent && !part)
         sonde_view_say(out, false, "The host may have written some shared memory meanwhile (above), which nobody sees: whose that was is not certain.");
+    if (c->paused && !part)
+        sonde_view_say(out, false, "Recording was off for a time: what of shared memory was written then is not known, and so whose it was later is not certain.");
     if (c->unmoved)
         sonde_view_say(out, false, "What the driver moved of CUDA's managed memory is not known: record --comm tells it.");
     if (c->moved && part)

@@ -14,6 +14,8 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include <sonde/sonde.h>
+
 enum {
     DEVICES = 2,
     N = 4096,
@@ -154,7 +156,22 @@ APART static void pair(void)
     clSVMFree(context, a);
 }
 
-/* The same by a program that is made of its binaries. */
+/* Device 1 writes all of it, too, while nothing is recorded: what it loads is then its own. */
+APART static void paused(void)
+{
+    int *a = shared(N * sizeof *a);
+    cl_mem out = buffer(N * sizeof *a);
+    fill_part(0, a, 3, 0, N);
+    sonde_stop();
+    fill_part(1, a, 3, 0, N);
+    sonde_start();
+    sum_all(queues[1], a, out, 0);
+    print("paused", out, N);
+    CL(clReleaseMemObject(out));
+    clSVMFree(context, a);
+}
+
+/* As pair, by a program that is made of its binaries. */
 APART static void binary(void)
 {
     size_t sizes[DEVICES];
@@ -747,6 +764,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (argc < 2 || strcmp(argv[1], cases[i].name) == 0)
             cases[i].run();
+    if (argc == 2 && strcmp(argv[1], "paused") == 0)
+        paused();
     if (argc == 3)
         drawn((unsigned)atoi(argv[2]));
     CL(clReleaseProgram(program));

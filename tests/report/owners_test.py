@@ -95,6 +95,12 @@ class Owners(Case):
             self.assertEqual(found, expected, seed)
             self.assertTrue(len(expected) > 2 and all(row["exact"] for row in value["pairs"]))
 
+    def test_paused(self):
+        """What is written while recording is off nobody sees, and that is said."""
+        path, value = self.comm("paused")
+        self.assertEqual([row["exact"] for row in value["pairs"] if row["kind"] == "load"], [False])
+        self.assertIn("Recording was off for a time", self.ok("report", path, "comm").out)
+
     def test_whose(self):
         """The object and the calling context of what is loaded."""
         _, value = self.comm("pair")

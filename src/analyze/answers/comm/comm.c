@@ -316,6 +316,7 @@ static int add_coverage(struct sums *s, const struct sonde_row_remote *row, stru
     out->partial |= !was_looked_at(row);
     out->blind |= !was_looked_at(row) && row->missed != SONDE_VALUE_MISSED_SAMPLE;
     out->silent |= row->missed == SONDE_VALUE_MISSED_SILENT;
+    out->paused |= row->engine == SONDE_ENGINE_LLVM && s->m->processes[s->index].pause_count > 1;
     c->silent += row->missed == SONDE_VALUE_MISSED_SILENT ? row->count : 0;
     if (was_looked_at(row))
         c->looked_at += row->count;

@@ -177,6 +177,7 @@ struct sonde_comm { /* ready when zeroed; each list adds up to `all`, most bytes
     bool blind;                         /* of some for another reason than --comm-sample, so that it is not known what they have */
     bool roughly;                       /* of some collectives it is not known exactly what a rank sends */
     bool silent;                        /* of some launches it is not certain whose memory they accessed */
+    bool paused;                        /* nor of any of OpenCL's: recording was off for a time, in which others may have written it */
     bool unmoved;                       /* there was managed memory, and nobody asked what was moved of it */
     bool moved;                         /* managed memory was moved, or missed: of the whole run, so nothing of it in a part */
     bool counted;                       /* accesses of kernels were: of the whole run, so none of a part of it */
