@@ -260,7 +260,8 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(SPACE, "its code has accesses that may be to shared or local memory or to global memory") \
     X(SPIRV, "it takes llvm-spirv 14 or newer and its libLLVM (15 or newer), which are not installed") \
     X(TRANSLATE, "llvm-spirv does not translate the SPIR-V of its program") \
-    X(SILENT, "the host may have written its memory meanwhile, which nobody sees (fine-grained, or clSharedMemAllocINTEL's)")
+    X(SILENT, "the host may have written its memory meanwhile, which nobody sees (fine-grained, or clSharedMemAllocINTEL's)") \
+    X(BARRIER, "it has a barrier in a branch and accesses behind that: PoCL would make something else of a copy with more in it")
 
 /* clang-format off */
 enum sonde_value_missed {

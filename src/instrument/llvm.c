@@ -301,6 +301,8 @@ static enum sonde_value_missed look(struct kernel *k)
 
 static enum sonde_value_missed instrument(struct kernel *k)
 {
+    if (!k->spir && !sonde__llvm_may_grow(k))
+        return SONDE_VALUE_MISSED_BARRIER;
     widen(k);
     return sonde__llvm_put(k) ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_MEMORY;
 }

@@ -130,6 +130,8 @@ enum { C_CONVENTION = 0,
     X(void, AppendExistingBasicBlock, (ref, ref))                                              \
     X(ref, AppendBasicBlockInContext, (ref, ref, const char *))                                \
     X(ref, GetBasicBlockTerminator, (ref))                                                     \
+    X(unsigned, GetNumSuccessors, (ref))                                                       \
+    X(ref, GetSuccessor, (ref, unsigned))                                                      \
     X(ref, GetFirstInstruction, (ref))                                                         \
     X(ref, GetNextInstruction, (ref))                                                          \
     X(void, InstructionEraseFromParent, (ref))                                                 \

@@ -111,6 +111,7 @@ static const char *const llvm_spir_choice_texts[] = {CHOICE("spir_func ")};
 
 /* Where a thread executes one work-item after the other. */
 static const char *const llvm_alone_texts[] = { /* to be put one behind the other */
+    "declare void @_Z7barrierj(i32) convergent nounwind\n"
     "declare ptr @llvm.thread.pointer()\n"
     /* The part of this thread, which it owns from now on. Where all are others', the last one, until it is done. */
     "define PTR @sonde_part(PTR %area, i64 %bytes, i64 %owner.at, i64 %parts) alwaysinline {\n"

@@ -50,6 +50,7 @@ static inline bool is_builtin(struct name n)
 struct kernel {
     ref context, function, module;
     bool spir;                       /* address spaces are kept apart, and the runtime may execute several work-items at once */
+    bool has_barrier;
     ref plain;                       /* its code, as it is, of other groups than those that are looked at; NULL: all are */
     struct sonde_llvm_kernel *out;
     uint8_t space[PARAMETERS_MAX];   /* of each parameter: an OpenCL address space */
@@ -71,6 +72,8 @@ struct kernel {
 /* The blocks and accesses of a kernel that begins as zeros but for its first members, spaces and integers. False: some of its code cannot
  * be followed. */
 bool sonde__llvm_find(struct kernel *k);
+/* After that, of one that is not SPIR: does the runtime make the same of it when there is more in it? Learns has_barrier. */
+bool sonde__llvm_may_grow(struct kernel *k);
 /* The size of a number or a vector of numbers; 0: the type is neither. */
 unsigned sonde__llvm_bits(ref type);
 /* Puts in what kernel->out->plan says, once the kernel has its parameters more. False: no memory. */

@@ -507,6 +507,10 @@ static void put_end(struct maker *m)
         sonde__llvm.BuildBr(m->b, end);
     }
     sonde__llvm.PositionBuilderAtEnd(m->b, end);
+    if (k->has_barrier && !k->spir) { /* what follows has branches: llvm_barriers.c. All work-items come here */
+        ref fence = sonde__llvm.ConstInt(sonde__llvm.IntTypeInContext(k->context, 32), 1, 0);
+        put_call(m, "_Z7barrierj", &fence, 1);
+    }
     put_results(m);
     sonde__llvm.BuildRetVoid(m->b);
 }

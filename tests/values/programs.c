@@ -145,6 +145,33 @@ void mathematics(void)
     }
 }
 
+/* What runtimes make of a barrier in a branch differs with what else is there: the results tell. */
+void barriers(void)
+{
+    enum { ITEMS = 512 };
+    static const char *const names[] = {"guarded", "returns", "loops", "stays", "behind"};
+    const size_t items = ITEMS, group = 64;
+    const int n = ITEMS;
+    int from[ITEMS];
+    for (int i = 0; i < ITEMS; i++)
+        from[i] = (int)((uint32_t)i * 2654435761u >> 8);
+    cl_mem a = buffer(sizeof from);
+    put(a, 0, from, sizeof from);
+    cl_program compiled = text_program(context, "barriers");
+    CL(clBuildProgram(compiled, 1, &device, "", NULL, NULL));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        cl_kernel k;
+        cl_mem b = buffer(sizeof from);
+        CLP(k = clCreateKernel(compiled, names[i], &status));
+        CL(clSetKernelArg(k, 0, sizeof a, &a));
+        CL(clSetKernelArg(k, 1, sizeof b, &b));
+        CL(clSetKernelArg(k, 2, sizeof n, &n));
+        CL(clEnqueueNDRangeKernel(queue, k, 1, NULL, &items, &group, 0, NULL, NULL));
+        take(b, sizeof from);
+        printf("%s: %016llx\n", names[i], (unsigned long long)checksum);
+    }
+}
+
 static volatile sig_atomic_t deaths;
 
 static void count_death(int number)

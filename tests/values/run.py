@@ -723,6 +723,18 @@ def case_untouched(options):
         require(m.patterns() == [], m.patterns())
 
 
+def case_barriers(options):
+    """Kernels compute what they do without Sonde, which Measured compares; one of which a copy would not is left alone, and it is said."""
+    kept = ["guarded", "returns", "loops", "stays"] + (["behind"] if options.runtime else [])
+    for mode in ["--values=all"], ["--values=fine"], ["--values=fine", "--values-blocks=1/3"]:
+        m = Measured(options, *mode)
+        kernels = {c["kernel"]: c for c in m.answer["coverage"] if not c["kernel"].startswith("cl")}
+        looked = {name for name, c in kernels.items() if c["looked_at"] == 1}
+        require(looked == set(kept), f"{mode}: {kernels}")
+        left = [c["reason"] for name, c in kernels.items() if name not in looked]
+        require(len(left) == 5 - len(kept) and all(reason.startswith("it has a barrier in a branch") for reason in left), left)
+
+
 def case_mathematics(options):
     """Whatever options say of rounding, the program computes what it computes without Sonde."""
     for mode in "coarse", "all":

@@ -48,6 +48,13 @@ static const struct {
      "kernel void table(global const int *a, global int *b) { int i = AT, v = a[i], own[4]; for (int k = 0; k < 4; k++) own[(k + i) % 4] = v * added[k];\n"
      "    b[i] = own[i % 3] ^ own[3]; }\n"
      "kernel void as_it_likes(global const int *a, global int *b) { int i = AT; b[i] = a[i] + i * i * 7; }\n"},
+    {"barriers", /* in a branch, which all work-items of a group take or none */
+     "#define BEGIN(name) kernel void name(global const int *a, global int *b, int n) { int i = get_global_id(0); \n"
+     "BEGIN(guarded) if (i < n) { barrier(CLK_LOCAL_MEM_FENCE); if (a[i] % 3) b[i] = a[i]; } }\n"
+     "BEGIN(returns) if (i >= n) return; barrier(CLK_LOCAL_MEM_FENCE); if (a[i] % 3 == 0) return; b[i] = 5; }\n"
+     "BEGIN(loops) for (int k = 0; k < n - 511; k++) { barrier(CLK_LOCAL_MEM_FENCE); if (a[i] % 3) b[i] += a[i]; } b[i] ^= 1; }\n"
+     "BEGIN(stays) if (i < n) { barrier(CLK_LOCAL_MEM_FENCE); b[i] = a[i] % 3; barrier(CLK_LOCAL_MEM_FENCE); } b[i] += a[i]; }\n"
+     "BEGIN(behind) if (n > 5) { barrier(CLK_LOCAL_MEM_FENCE); if (a[i] % 3) b[i] = a[i]; } b[i] ^= a[i] + 1; }\n"},
     {"mathematics",
      "#ifndef TWO\n#define TWO 2\n#endif\n"
      "kernel void compute(global const float *a, global float *b, global const double *c, global double *d) {\n"

@@ -54,6 +54,7 @@ extern uint64_t checksum; /* of all that was taken */
     X(lines) \
     X(endless) \
     X(mathematics) \
+    X(barriers) \
     X(childless)
 
 #define X(name) void name(void);
