@@ -433,6 +433,14 @@ static void put_guess_result(struct maker *m, uint32_t access)
     end_if(m, next);
 }
 
+/* Where all work-items come: no way leads from behind the kernel's own barriers to what follows but this one (llvm_barriers.c). */
+static void put_barrier(struct maker *m)
+{
+    ref fence = sonde__llvm.ConstInt(sonde__llvm.IntTypeInContext(m->k->context, 32), 1, 0);
+    if (m->k->has_barrier && !m->k->spir)
+        put_call(m, "_Z7barrierj", &fence, 1);
+}
+
 /* What was chosen: by the first work-item of a group. */
 static void put_groups(struct maker *m)
 {
@@ -491,6 +499,7 @@ static void put_choice(struct maker *m)
         argument[i] = sonde__llvm.GetParam(k->function, i);
     const ref call = sonde__llvm.BuildCall2(m->b, sonde__llvm.GlobalGetValueType(k->plain), k->plain, argument, k->out->parameters, "");
     sonde__llvm.SetInstructionCallConv(call, sonde__llvm.GetFunctionCallConv(k->plain));
+    put_barrier(m);
     sonde__llvm.BuildRetVoid(m->b);
 }
 
@@ -507,10 +516,7 @@ static void put_end(struct maker *m)
         sonde__llvm.BuildBr(m->b, end);
     }
     sonde__llvm.PositionBuilderAtEnd(m->b, end);
-    if (k->has_barrier && !k->spir) { /* what follows has branches: llvm_barriers.c. All work-items come here */
-        ref fence = sonde__llvm.ConstInt(sonde__llvm.IntTypeInContext(k->context, 32), 1, 0);
-        put_call(m, "_Z7barrierj", &fence, 1);
-    }
+    put_barrier(m); /* what follows has branches */
     put_results(m);
     sonde__llvm.BuildRetVoid(m->b);
 }
