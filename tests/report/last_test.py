@@ -213,10 +213,10 @@ class Last(Case):
         self.assertGreater(self.check(self.path("m.sonde"), 0.3, 3 * 10**8), 0.25)
 
     def test_it_hangs(self):
-        _, child = self.attach(3, "hang", options=["--last", "10s", "--last-when-idle", "800ms"])
+        _, child = self.attach(6, "hang", options=["--last", "2s", "--last-when-idle", "800ms"])
         self.end(child)
         self.assertEqual([name for name in sorted(os.listdir(self.folder)) if name.startswith("m-")], ["m-1.sonde"])
-        self.check(self.path("m-1.sonde"), 10)
+        self.check(self.path("m-1.sonde"), 2)
         idle = (self.manifest(1)["end_ns"] - self.operations()[-1][1]) / 1e9
         self.assertTrue(0.75 <= idle <= 2.8, idle)
 
