@@ -4,7 +4,8 @@
  * CLOCK_MONOTONIC_RAW, others CLOCK_MONOTONIC or CLOCK_REALTIME (some in whole
  * microseconds), GPUs a counter of their own. So the first operation on each
  * device is a probe: every candidate clock is read before and after the API
- * call, and QUEUED, which lies between, tells which clock it was. When none
+ * call, and QUEUED, which lies between, tells which clock it was; where the call
+ * took so long that several fit, END does, which is over when it is asked. When none
  * fits, the clock is the device's own; clGetDeviceAndHostTimer ties it where
  * that works, else the probe itself does, with the bracket's half as its bound.
  *
@@ -114,14 +115,21 @@ static uint64_t outside(uint64_t queued, uint64_t before, uint64_t after)
     return queued < before ? before - queued : (queued > after ? queued - after : 0);
 }
 
-/* Which clock read `queued` between the two brackets? The axis itself wins a tie. */
+/* Of an event, as the device has them. */
+struct seen {
+    uint64_t queued_ns, end_ns;
+};
+
+/* Which clock read `queued` between the two brackets, and `end` before now? The axis itself wins a tie. */
 static enum domain domain_of(const struct sonde_cl_bracket *before,
-                             const struct sonde_cl_bracket *after, uint64_t queued)
+                             const struct sonde_cl_bracket *after, struct seen event)
 {
+    struct sonde_cl_bracket now;
+    sonde__cl_bracket_take(&now);
     const uint64_t out[] = {
-        outside(queued, before->raw_ns, after->raw_ns),
-        outside(queued, before->monotonic_ns, after->monotonic_ns),
-        outside(queued, before->real_ns, after->real_ns),
+        outside(event.queued_ns, before->raw_ns, after->raw_ns) + outside(event.end_ns, 0, now.raw_ns),
+        outside(event.queued_ns, before->monotonic_ns, after->monotonic_ns) + outside(event.end_ns, 0, now.monotonic_ns),
+        outside(event.queued_ns, before->real_ns, after->real_ns) + outside(event.end_ns, 0, now.real_ns),
     };
     enum domain best = DEVICE;
     uint64_t least = SLACK_NS;
@@ -177,16 +185,16 @@ static bool pair_renew(struct sonde_cl_clock *clock, enum domain domain)
 }
 
 /* The probe's times are there. With the clock's lock held. */
-static enum domain identify(struct sonde_cl_clock *clock, uint64_t queued)
+static enum domain identify(struct sonde_cl_clock *clock, struct seen probe)
 {
     sonde__cl_target(clock->device)
         ->clGetDeviceInfo(clock->device, CL_DEVICE_PROFILING_TIMER_RESOLUTION,
                           sizeof clock->step_ns, &clock->step_ns, NULL);
-    enum domain domain = domain_of(&clock->before, &clock->after, queued);
+    enum domain domain = domain_of(&clock->before, &clock->after, probe);
     if (domain == DEVICE && !pair_renew(clock, DEVICE)) {
         const uint64_t width_ns = clock->after.raw_ns - clock->before.raw_ns;
         clock->pair = (struct pair){.host_ns = clock->before.raw_ns + width_ns / 2,
-                                    .device_ns = queued,
+                                    .device_ns = probe.queued_ns,
                                     .bound_ns = width_ns / 2 + clock->step_ns};
         domain = PROBED;
     } else if (domain != RAW && domain != DEVICE) {
@@ -199,7 +207,7 @@ static enum domain identify(struct sonde_cl_clock *clock, uint64_t queued)
 /* An event that is not the probe may be asked about first, and the probe then
  * stands behind it: look at the probe from here. With the clock's lock held,
  * under which the probe's event is not released. */
-static bool probe_queued(const struct sonde_cl_clock *clock, uint64_t *queued_ns)
+static bool probe_seen(const struct sonde_cl_clock *clock, struct seen *probe)
 {
     cl_event event = (cl_event)(uintptr_t)clock->probe_token;
     const cl_icd_dispatch *real = sonde__cl_target(event);
@@ -207,8 +215,10 @@ static bool probe_queued(const struct sonde_cl_clock *clock, uint64_t *queued_ns
     return real->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
                                 NULL) == CL_SUCCESS &&
            status == CL_COMPLETE &&
-           real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED, sizeof *queued_ns,
-                                         queued_ns, NULL) == CL_SUCCESS;
+           real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED, sizeof probe->queued_ns,
+                                         &probe->queued_ns, NULL) == CL_SUCCESS &&
+           real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof probe->end_ns,
+                                         &probe->end_ns, NULL) == CL_SUCCESS;
 }
 
 static void shift(struct sonde_times *times, uint64_t host_ns, uint64_t device_ns)
@@ -233,15 +243,16 @@ bool sonde__cl_clock_convert(struct sonde_cl_device *device, uint64_t token,
     sonde__lock(&clock->lock);
     domain = atomic_load_explicit(&clock->domain, memory_order_relaxed);
     bool known = domain > PROBING;
-    uint64_t queued_ns = times->queued_ns;
-    if (domain == PROBING && (token == clock->probe_token || probe_queued(clock, &queued_ns))) {
-        domain = identify(clock, queued_ns);
+    const struct seen event = {times->queued_ns, times->end_ns};
+    struct seen probe = event;
+    if (domain == PROBING && (token == clock->probe_token || probe_seen(clock, &probe))) {
+        domain = identify(clock, probe);
         known = found_out = true;
     } else if (!known && sonde_now_ns() - clock->before.raw_ns > PATIENCE_NS) {
         /* The probe hangs on something. Any event that is over tells, less sharply. */
         struct sonde_cl_bracket now;
         sonde__cl_bracket_take(&now);
-        domain = domain_of(&clock->before, &now, times->queued_ns);
+        domain = domain_of(&clock->before, &now, event);
         known = domain != DEVICE || pair_renew(clock, DEVICE);
     }
     if (known && domain != RAW) {
