@@ -45,9 +45,10 @@ class Last(Case):
         with open(self.log) as file:
             return [(int(before), int(after), name) for before, after, name in map(str.split, file) if after.isdigit()]
 
-    def check(self, path, asked_s, missing_ns=0):
+    def check(self, path, asked_s, missing_ns=0, may_drop=False):
         """The operations that were over since the recording begins, and no other: in the trace, the profile and the ledger. `missing_ns`: what the agent
-        had not seen of the end of one that was killed, or still runs. The time that it is of."""
+        had not seen of the end of one that was killed, or still runs. `may_drop`: more came at once than there is room for; what is missing is counted as that.
+        The time that it is of."""
         self.adds_up(path)
         with open(self.path("adds-up.json")) as file:
             export = json.load(file)
@@ -58,16 +59,18 @@ class Last(Case):
         log, slack = self.operations(), 2  # one at each end may be on either side: the log has the host's times
         known = [before for before, after, _ in log if after >= begin]
         self.assertTrue(found)
-        self.assertLessEqual(len([at for at in known if at <= found[-1]]) - len(found), slack)
+        ledger = self.json(path, "ledger")
+        dropped = ledger["dropped"] + ledger["trace_dropped"]
+        self.assertTrue(dropped == 0 or may_drop, ledger)
+        self.assertLessEqual(len([at for at in known if at <= found[-1]]) - len(found), slack + dropped)
         self.assertLessEqual(len(found) - len(known), slack)
         seen_ns = log[-1][1] if missing_ns == 0 else min(log[-1][1], end) - missing_ns
         self.assertLessEqual(len([before for before, after, _ in log if before > found[-1] and after <= seen_ns]), slack)
         profile = {row["name"]: row["count"] for row in self.json(path, "kernels")}
         names = {name: len([op for op in rows if op["name"] == name]) for name in {op["name"] for op in rows}}
         self.assertEqual(profile, names)
-        ledger = self.json(path, "ledger")
-        self.assertEqual((ledger["done"], ledger["dropped"], ledger["trace_dropped"], ledger["unmatched"]), (len(export["operations"]), 0, 0, 0))
-        self.assertEqual(ledger["api_calls"], len(export["calls"]))
+        self.assertEqual((ledger["done"], ledger["unmatched"]), (len(export["operations"]), 0))
+        self.assertEqual(ledger["api_calls"] - ledger["calls_dropped"], len(export["calls"]))
         self.assertLessEqual((end - begin) / 1e9, asked_s * 33 / 32 + 0.4)
         return (end - begin) / 1e9
 
@@ -231,7 +234,7 @@ class Last(Case):
         """More than fits: the newest stays, exactly, and it is said."""
         child = self.start(1, "exit", "0", "30000", options=["--last", "1m", "--memory", "8M"])  # 14,000 fit
         self.end(child)
-        length = self.check(self.path("m.sonde"), 60)
+        length = self.check(self.path("m.sonde"), 60, may_drop=True)
         self.assertLess(self.json(self.path("m.sonde"), "ledger")["seen"], 0.9 * len(self.operations()))
         self.assertGreater(length, 0.01)
         self.assertIn("--memory has no room", " ".join(self.ok("report", self.path("m.sonde")).out.split()))
