@@ -32,15 +32,15 @@ static bool is_barrier(ref instruction)
     return contains(name, "barrier") || contains(name, "work_group") || contains(name, "wait_group");
 }
 
-/* False: there are too many. */
+/* False: there are too many; whether it has a barrier is known nonetheless. */
 static bool list_blocks(struct kernel *k, struct graph *g)
 {
     uint32_t access = 0;
     sonde__map_lend(&g->by_ref, g->entries, 4 * BLOCKS_MAX);
+    bool fits = true;
     for (ref b = sonde__llvm.GetFirstBasicBlock(k->function); b; b = sonde__llvm.GetNextBasicBlock(b)) {
-        if (g->count == BLOCKS_MAX)
-            return false;
-        struct block *block = &g->block[g->count];
+        fits &= g->count < BLOCKS_MAX;
+        struct block *block = &g->block[fits ? g->count : BLOCKS_MAX - 1]; /* the last one is whatever does not fit */
         block->at = b;
         block->end = sonde__llvm.GetBasicBlockTerminator(b);
         for (ref i = sonde__llvm.GetFirstInstruction(b); i; i = sonde__llvm.GetNextInstruction(i)) {
@@ -51,9 +51,10 @@ static bool list_blocks(struct kernel *k, struct graph *g)
             }
         }
         k->has_barrier |= block->barrier;
-        sonde__map_add(&g->by_ref, NULL, (uintptr_t)b, g->count++);
+        if (fits)
+            sonde__map_add(&g->by_ref, NULL, (uintptr_t)b, g->count++);
     }
-    return true;
+    return fits;
 }
 
 static unsigned ways_of(const struct graph *g, uint32_t b)
@@ -136,7 +137,7 @@ static bool is_safe(struct graph *g, uint32_t barrier)
 bool sonde__llvm_may_grow(struct kernel *k)
 {
     struct graph *g = sonde__pages_get(sizeof *g);
-    bool safe = g && list_blocks(k, g);
+    bool safe = g && (list_blocks(k, g) || !k->has_barrier);
     if (safe && k->has_barrier) {
         number_blocks(g);
         for (uint32_t b = 0; b < g->count && safe; b++)

@@ -44,6 +44,21 @@ static const struct sonde_view_column pair_columns[] = {
 static const struct sonde_view_columns pairs = SONDE_VIEW_COLUMNS("pairs", pair_columns);
 static const struct sonde_view_columns matrix = SONDE_VIEW_COLUMNS("matrix", pair_columns);
 
+/* clang-format off */
+/* From `operations` to `process`: sum_cells. */
+#define SUM_COLUMNS \
+    {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations; of kernels, accesses of single threads"}, \
+    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"}, \
+    {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"}, \
+    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much, or shared memory may have been written unseen, by the host or while recording was off"}, \
+    {"estimated_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "with what launches have that --comm-sample did not choose, by those that it did; null: launches were left out for other reasons, too"}, \
+    {"low_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "least of that, with a confidence of 95 %; null: not known, of some kernel one launch was looked at"}, \
+    {"high_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "most of that"}, \
+    {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "operations with valid times"}, \
+    {"total_ns", "time", SONDE_CELL_TIME, 0, 3, "sum of their durations on the device"}, \
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process"}
+/* clang-format on */
+
 static const struct sonde_view_column line_columns[] = {
     {NULL, "Line", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "nearest frames of user code that asked for it, innermost first; of a kernel's access, its line and the kernel"},
     {"function", NULL, SONDE_CELL_TEXT, 0, 0, "function of the nearest frame of user code; of a kernel's access, that launched it"},
@@ -54,16 +69,7 @@ static const struct sonde_view_column line_columns[] = {
     {"to", NULL, SONDE_CELL_KEY, 0, 0, "where they went, likewise"},
     {NULL, "way", SONDE_CELL_TEXT, 0, 0, "from where to where: numbers of devices, or host"},
     {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "copy, migration; of kernels load, store, atomic; collective"},
-    {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations; of kernels, accesses of single threads"},
-    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
-    {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
-    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much, or shared memory may have been written unseen, by the host or while recording was off"},
-    {"estimated_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "with what launches have that --comm-sample did not choose, by those that it did; null: launches were left out for other reasons, too"},
-    {"low_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "least of that, with a confidence of 95 %; null: not known, of some kernel one launch was looked at"},
-    {"high_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "most of that"},
-    {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "operations with valid times"},
-    {"total_ns", "time", SONDE_CELL_TIME, 0, 3, "sum of their durations on the device"},
-    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process"},
+    SUM_COLUMNS,
     {"node", NULL, SONDE_CELL_ID, 0, 0, "one of its call paths, as root=#NUMBER takes it; null: unknown"},
     {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of user code, innermost first", .of = &sonde_frames},
 };
@@ -75,16 +81,7 @@ static const struct sonde_view_column kernel_columns[] = {
     {"to", NULL, SONDE_CELL_KEY, 0, 0, "where they went, likewise"},
     {NULL, "way", SONDE_CELL_TEXT, 0, 0, "from where to where: numbers of devices, or host"},
     {"kind", "kind", SONDE_CELL_TEXT, 0, 1, "copy, migration; of kernels load, store, atomic; collective"},
-    {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations; of kernels, accesses of single threads"},
-    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
-    {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
-    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much, or the host may have written shared memory unseen"},
-    {"estimated_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "with what launches have that --comm-sample did not choose, by those that it did; null: launches were left out for other reasons, too"},
-    {"low_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "least of that, with a confidence of 95 %; null: not known, of some kernel one launch was looked at"},
-    {"high_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "most of that"},
-    {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "operations with valid times"},
-    {"total_ns", "time", SONDE_CELL_TIME, 0, 3, "sum of their durations on the device"},
-    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process"},
+    SUM_COLUMNS,
 };
 static const struct sonde_view_columns of_kernels = SONDE_VIEW_COLUMNS("kernels", kernel_columns);
 
@@ -97,16 +94,7 @@ static const struct sonde_view_column object_columns[] = {
     {"to", NULL, SONDE_CELL_KEY, 0, 0, "where they went, likewise"},
     {NULL, "way", SONDE_CELL_TEXT, 0, 0, "from where to where: numbers of devices, or host"},
     {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "copy, migration; of kernels load, store, atomic; collective"},
-    {"operations", "operations", SONDE_CELL_COUNT, 0, 1, "number of operations; of kernels, accesses of single threads"},
-    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "bytes that they moved"},
-    {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of those of all rows"},
-    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the numbers are all that there was; false: of a kernel not all launches were looked at, and it is at least so much, or shared memory may have been written unseen, by the host or while recording was off"},
-    {"estimated_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "with what launches have that --comm-sample did not choose, by those that it did; null: launches were left out for other reasons, too"},
-    {"low_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "least of that, with a confidence of 95 %; null: not known, of some kernel one launch was looked at"},
-    {"high_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "most of that"},
-    {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "operations with valid times"},
-    {"total_ns", "time", SONDE_CELL_TIME, 0, 3, "sum of their durations on the device"},
-    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process"},
+    SUM_COLUMNS,
     {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of user code that allocated it, innermost first", .of = &sonde_frames},
     {"names", NULL, SONDE_CELL_LIST, 0, 0, "names that the program gave to parts of these objects (sonde/sonde.h)", .of = &sonde_names},
 };

@@ -98,7 +98,8 @@ class Owners(Case):
     def test_paused(self):
         """What is written while recording is off nobody sees, and that is said."""
         path, value = self.comm("paused")
-        self.assertEqual([row["exact"] for row in value["pairs"] if row["kind"] == "load"], [False])
+        for each in "pairs", "lines", "kernels":
+            self.assertEqual([row["exact"] for row in value[each] if row["kind"] == "load"], [False], each)
         self.assertIn("Recording was off for a time", self.ok("report", path, "comm").out)
 
     def test_whose(self):

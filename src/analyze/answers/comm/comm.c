@@ -618,7 +618,8 @@ static bool is_whole(const struct sonde_comm *c, const char *kernel)
 {
     for (size_t i = 0; kernel && i < c->coverage.count; i++)
         if (strcmp(c->coverage.items[i].name, kernel) == 0)
-            return launches_of(&c->coverage.items[i]) == c->coverage.items[i].looked_at && !c->coverage.items[i].silent;
+            return launches_of(&c->coverage.items[i]) == c->coverage.items[i].looked_at && !c->coverage.items[i].silent &&
+                   !(c->paused && c->coverage.items[i].engines >> SONDE_ENGINE_LLVM & 1);
     return true;
 }
 
