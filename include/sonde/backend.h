@@ -363,6 +363,9 @@ void sonde_values_host_give(uint64_t bytes);
 /* Whether this launch of the kernel `name`, whose launch size is `shape` (equal: the same number), is to be looked at; else why not
  * (--values-sample, --kernel). Once for each; takes a lock. */
 enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, uint64_t shape);
+/* Its two halves, for kernels that are looked at together or not at all: whether the launch is one of the sample, once for each; and whether the kernel is asked for. */
+bool sonde_value_sampled(uint32_t operation, uint64_t shape);
+bool sonde_value_asked(uint32_t name);
 /* Of each launch that is looked at one of so many blocks is, instrument/plan.h says which; 0: all (--values-blocks). Not before the first
  * call that is recorded. Any thread. */
 uint32_t sonde_values_every(void);

@@ -16,9 +16,10 @@ static const CUcontext context = (void *)(uintptr_t)0x1000;
 static unsigned streams;
 PUBLIC unsigned made_unset;
 static int capturing;
-static struct { /* of one kernel */
-    CUfunction function;
-    void **parameters;
+static struct { /* one kernel behind the other */
+    CUfunction function[4];
+    void **parameters[4];
+    unsigned count;
 } graph;
 
 static CUresult around(uint32_t id, const char *name, const void *params, CUresult (*call)(const void *params), const char *symbol)
@@ -251,8 +252,8 @@ static CUresult do_cuLaunchKernel(const void *params)
     const cuLaunchKernel_params *p = params;
     const struct made_kernel *k = (const void *)p->f;
     if (capturing) {
-        graph.function = p->f;
-        graph.parameters = p->kernelParams;
+        graph.function[graph.count] = p->f;
+        graph.parameters[graph.count++] = p->kernelParams;
         return CUDA_SUCCESS;
     }
     const Sanitizer_LaunchData d = {.context = context, .stream = p->hStream, .module = made_module(), .function = p->f, .functionName = k->name, .gridDim_x = p->gridDimX, .gridDim_y = p->gridDimY, .gridDim_z = p->gridDimZ, .blockDim_x = p->blockDimX, .blockDim_y = p->blockDimY, .blockDim_z = p->blockDimZ};
@@ -297,16 +298,21 @@ PUBLIC CUresult cuStreamEndCapture(CUstream stream, CUgraph *made)
     AROUND(cuStreamEndCapture, NULL, stream, made);
 }
 
+/* Each kernel has what the last one was given, as on an H200 (driver 580.159.04, 2026-11-29). */
 static CUresult do_cuGraphLaunch(const void *params)
 {
     const cuGraphLaunch_params *p = params;
-    const struct made_kernel *k = (const void *)graph.function;
-    const Sanitizer_GraphNodeLaunchData d = {.graphExec = p->hGraph, .nodeType = CU_GRAPH_NODE_TYPE_KERNEL, .launchData = {.context = context, .module = made_module(), .function = graph.function, .functionName = k->name, .hLaunch = made_node, .apiContext = context, .apiStream = p->hStream, .gridDim_x = 1, .gridDim_y = 1, .gridDim_z = 1, .blockDim_x = 32, .blockDim_y = 1, .blockDim_z = 1}};
-    made_node_begins();
-    made_callback(SANITIZER_CB_DOMAIN_GRAPHS, SANITIZER_CBID_GRAPHS_NODE_LAUNCH_BEGIN, &d);
-    void *given = made_data();
-    made_unset += given == (void *)MADE_STALE;
-    k->body(given, graph.parameters);
+    void *given = NULL;
+    for (unsigned i = 0; i < graph.count; i++) {
+        const struct made_kernel *k = (const void *)graph.function[i];
+        const Sanitizer_GraphNodeLaunchData d = {.graphExec = p->hGraph, .nodeType = CU_GRAPH_NODE_TYPE_KERNEL, .launchData = {.context = context, .module = made_module(), .function = graph.function[i], .functionName = k->name, .hLaunch = made_node, .apiContext = context, .apiStream = p->hStream, .gridDim_x = 1, .gridDim_y = 1, .gridDim_z = 1, .blockDim_x = 32, .blockDim_y = 1, .blockDim_z = 1}};
+        made_node_begins();
+        made_callback(SANITIZER_CB_DOMAIN_GRAPHS, SANITIZER_CBID_GRAPHS_NODE_LAUNCH_BEGIN, &d);
+        given = made_data();
+        made_unset += given == (void *)MADE_STALE;
+    }
+    for (unsigned i = 0; i < graph.count; i++)
+        ((const struct made_kernel *)(const void *)graph.function[i])->body(given, graph.parameters[i]);
     return CUDA_SUCCESS;
 }
 PUBLIC CUresult cuGraphLaunch(CUgraphExec made, CUstream stream)

@@ -241,16 +241,32 @@ static void launch_typed(CUstream stream)
     cuLaunchKernel((CUfunction)(void *)&kernel, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL);
 }
 
-/* A kernel of a graph that is launched twice. */
+/* Eight threads read 8 bytes each; and four threads 2, in a function that kernels call. */
+static void added(void *data, void **parameters)
+{
+    struct made_access load = access_of(0x100, 8, SANITIZER_MEMORY_DEVICE_FLAG_READ, 0xff), called = access_of(0x900, 2, SANITIZER_MEMORY_DEVICE_FLAG_READ, 0xf);
+    for (unsigned lane = 0; lane < 32; lane++) {
+        load.address[lane] = *(const CUdeviceptr *)parameters[1] + 8 * lane;
+        called.address[lane] = *(const CUdeviceptr *)parameters[1] + 2 * lane;
+    }
+    if (data) {
+        made_warp(data, 3, &load);
+        made_warp(data, 3, &called);
+    }
+}
+
+/* Kernels of a graph that is launched twice; where MADE_GRAPHS is set, so often from the second line. */
 static void launch_graph(CUstream stream, void **parameters)
 {
-    static struct made_kernel captured = {"captured", read_zeros};
+    static struct made_kernel captured = {"captured", read_zeros}, more = {"added", added};
     CUgraph graph;
     cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
     cuLaunchKernel((CUfunction)(void *)&captured, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL);
+    cuLaunchKernel((CUfunction)(void *)&more, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL);
     cuStreamEndCapture(stream, &graph);
     cuGraphLaunch((CUgraphExec)(void *)graph, stream);
-    cuGraphLaunch((CUgraphExec)(void *)graph, stream);
+    for (int left = getenv("MADE_GRAPHS") ? atoi(getenv("MADE_GRAPHS")) : 1; left; left--)
+        cuGraphLaunch((CUgraphExec)(void *)graph, stream);
 }
 
 int main(int argc, char **argv)

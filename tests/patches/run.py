@@ -177,8 +177,10 @@ def disassembler(options):
 SAME = "all are 0x4004000000000000, as a double 2.5"
 WRITES = [("write_same", "single_value", 16, 8, 1.0, SAME), ("write_same", "single_value", 80, 8, 1.0, SAME),
           ("write_same", "single_value", 96, 8, 0.286, SAME), ("write_same", "single_zero", 240, 8, 0.714, "all are zero")]
-CAPTURED = [("captured", "single_zero", 64 * 4, 4, 1.0, "all are zero")] # of a launch of the graph, of which there are two, in two lines
-GRAPH = {"captured": ("sanitizer", 2, 2, None)} # each launch of the graph, and not that which was captured
+# Of a launch of the graph, of which there are two, in two lines; each access is its kernel's, though both kernels were given the same.
+CAPTURED = [(kernel, "single_zero", bytes, each, 1.0, "all are zero") for kernel, bytes, each in
+            (("(function that kernels of a graph call)", 4 * 2, 2), ("added", 8 * 8, 8), ("captured", 64 * 4, 4)) for _ in range(2)]
+GRAPH = {kernel: ("sanitizer", 2, 2, None) for kernel in ("captured", "added")} # each launch of the graph, and not that which was captured
 
 
 def with_patches(options):
@@ -265,11 +267,11 @@ def main():
     ledger = view("ledger")
     held += [
         require("the module stays patched", said, "patched 1 switches 1 unset 0"),
-        require("patterns", patterns(view), 2 * CAPTURED + [("read_zeros", "single_zero", 3 * 64 * 4, 4, 1.0, "all are zero")] + WRITES),
+        require("patterns", patterns(view), CAPTURED + [("read_zeros", "single_zero", 3 * 64 * 4, 4, 1.0, "all are zero")] + WRITES),
         require("coverage", coverage(view), {"read_zeros": ("sanitizer", 3, 3, None), "write_same": ("sanitizer", 1, 1, None), **GRAPH}),
-        require("operations", {k: v for k, v in ledger["operations"].items() if v}, {"kernel": 6, "read": 1, "write": 1, "fill": 1, "synchronize": 2}),
+        require("operations", {k: v for k, v in ledger["operations"].items() if v}, {"kernel": 8, "read": 1, "write": 1, "fill": 1, "synchronize": 2}),
         require("lost", [ledger[k] for k in ("dropped", "unmatched", "in_flight", "unplaced", "bad_time")], [0] * 5),
-        require("without times", ledger["no_times"], 9),
+        require("without times", ledger["no_times"], 11),
         require("bytes", {c["kind"]: c["bytes"] for c in view("copies")}, {"read": 256, "write": 256, "fill": 256}),
         require("it is said", any("no device times" in n for n in notes(view)), True),
         require("what is to be installed", any("nvdisasm was not found: pip install" in n for n in notes(view)), True),
@@ -314,25 +316,33 @@ def main():
              require("nothing is made up", [p for p in patterns(view) if p[0] == "typed"], [])]
 
     why = "Compute Sanitizer did not patch its code"
+    not_graph = {kernel: ("none", 2, 0, why) for kernel in GRAPH}
     said, view = record(options, "sampled", ["30"])
     held += [
         require("patches are taken out and put back", said, "patched 1 switches 5 unset 0"),
         require("sampled patterns", patterns(view), [("read_zeros", "single_zero", 2 * 64 * 4, 4, 1.0, "all are zero")] + WRITES),
         require("sampled coverage", coverage(view), {"read_zeros": ("sanitizer", 30, 2, "not of those that --values-sample or --comm-sample chose"),
-                                                     "write_same": ("sanitizer", 1, 1, None), "captured": ("none", 2, 0, why)}),
+                                                     "write_same": ("sanitizer", 1, 1, None), **not_graph}),
     ]
 
     said, view = record(options, "refused", MADE_REFUSED="1")
     held += [
-        require("refused coverage", coverage(view), {"read_zeros": ("none", 3, 0, why), "write_same": ("none", 1, 0, why), "captured": ("none", 2, 0, why)}),
-        require("operations are there", view("ledger")["done"], 11),
+        require("refused coverage", coverage(view), {"read_zeros": ("none", 3, 0, why), "write_same": ("none", 1, 0, why), **not_graph}),
+        require("operations are there", view("ledger")["done"], 13),
         require("why is said", any("Compute Sanitizer: sanitizerAddPatchesFromFile: refused (1)" in n for n in notes(view)), True),
     ]
 
     said, view = record(options, "deaf", MADE_DEAF="1")
-    held += [require("what a graph's kernels are given is not ours", said, "patched 1 switches 1 unset 2"),
+    held += [require("what a graph's kernels are given is not ours", said, "patched 1 switches 1 unset 4"),
              require("deaf coverage", coverage(view)["captured"], ("none", 2, 0, why)),
              require("patterns beside it", patterns(view), [("read_zeros", "single_zero", 3 * 64 * 4, 4, 1.0, "all are zero")] + WRITES)]
+
+    said, view = record(options, "kernels", look=("--values=fine", "--values-engine=sanitizer", "--kernel", "captured"))
+    held += [require("of a graph's kernels one was asked for", (patterns(view), coverage(view)),
+                     ([p for p in CAPTURED if p[0] != "added"], # nobody tells who called the function
+                      {"captured": ("sanitizer", 2, 2, None), **{k: ("none", n, 0, "not asked for (--kernel)") for k, n in (("added", 2), ("read_zeros", 3), ("write_same", 1))}}))]
+    said, view = record(options, "graphs-sampled", MADE_GRAPHS="7", look=("--values=fine", "--values-engine=sanitizer", "--values-sample", "1/3"))
+    held += [require("launches of a graph that were chosen, all kernels of each", {k: coverage(view)[k][1:3] for k in GRAPH}, {k: (8, 1 + 3) for k in GRAPH})]
 
     held += accesses(options, real)
     said, view = record(options, "held", MADE_HELD="1")

@@ -128,19 +128,31 @@ static bool is_chosen(uint32_t operation, uint64_t shape)
     return (c->values_of ? before % c->values_of : before) < c->values_first;
 }
 
+bool sonde_value_sampled(uint32_t operation, uint64_t shape)
+{
+    if (!sonde__agent.config.values_first || !sonde__agent_here())
+        return true;
+    sonde__lock(&sonde__agent.table_lock);
+    const bool sampled = is_chosen(operation, shape);
+    sonde__unlock(&sonde__agent.table_lock);
+    return sampled;
+}
+
+bool sonde_value_asked(uint32_t name)
+{
+    if (!*sonde__agent.config.values_kernel || !sonde__agent_here())
+        return true;
+    sonde__lock(&sonde__agent.table_lock);
+    const bool asked = is_asked_for(name);
+    sonde__unlock(&sonde__agent.table_lock);
+    return asked;
+}
+
 enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, uint64_t shape)
 {
-    const struct sonde_config *c = &sonde__agent.config;
-    enum sonde_value_missed why = SONDE_VALUE_MISSED_NONE;
-    if ((!c->values_first && !*c->values_kernel) || !sonde__agent_here())
-        return why;
-    sonde__lock(&sonde__agent.table_lock);
-    if (*c->values_kernel && !is_asked_for(name))
-        why = SONDE_VALUE_MISSED_KERNEL;
-    else if (c->values_first && !is_chosen(operation, shape))
-        why = SONDE_VALUE_MISSED_SAMPLE;
-    sonde__unlock(&sonde__agent.table_lock);
-    return why;
+    if (!sonde_value_asked(name))
+        return SONDE_VALUE_MISSED_KERNEL;
+    return sonde_value_sampled(operation, shape) ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_SAMPLE;
 }
 
 uint32_t sonde_values_every(void)

@@ -142,11 +142,26 @@ static void forget(uint64_t address)
         gone((uint32_t)value);
 }
 
-/* Where it lies: plain memory and arrays on the context's device, as is the current
- * pool. Of another pool and of mapped handles the call does not say it; managed
- * memory moves, and pinned memory is the host's. */
-static uint32_t device_of(uint32_t id, enum sonde_object_kind kind, uint32_t context)
+/* Of what is mapped here, wherever it was made: the handle says it, also one that came from another process. 0: the host's, or nobody knows. */
+static uint32_t device_mapped(CUmemGenericAllocationHandle handle)
 {
+    CUmemAllocationProp p = {0};
+    if (!sonde__cudrv.cuMemGetAllocationPropertiesFromHandle || sonde__cudrv.cuMemGetAllocationPropertiesFromHandle(&p, handle) != CUDA_SUCCESS ||
+        p.location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return 0;
+    const struct sonde_cuda_device *d = sonde__cuda_device((uint32_t)p.location.id);
+    return d ? d->id : 0;
+}
+
+/* Where it lies: plain memory and arrays on the context's device, as is the current
+ * pool. Of another pool the call does not say it; managed memory moves, and pinned
+ * memory is the host's. */
+static uint32_t device_of(uint32_t id, enum sonde_object_kind kind, uint32_t context, const void *params)
+{
+    if (id == ID(cuMemMap)) {
+        PARAMS(cuMemMap);
+        return device_mapped(p->handle);
+    }
     const bool here = kind == SONDE_OBJECT_DEVICE || kind == SONDE_OBJECT_ARRAY || id == ID(cuMemAllocAsync) ||
                       id == ID(cuMemAllocAsync_ptsz);
     return here ? sonde__cuda_context_device(context) : 0;
@@ -159,7 +174,7 @@ void sonde__cuda_allocated(uint32_t id, const void *params, const struct sonde_c
         return;
     forget(o.address); /* freed while nobody looked */
     const uint32_t object = sonde_object_add(call, o.kind, o.bytes, o.address);
-    sonde_object_place(object, device_of(id, o.kind, context), 0);
+    sonde_object_place(object, device_of(id, o.kind, context, params), 0);
     if (object)
         sonde__shared_map_put(&objects, o.address, (uint64_t)context << 32 | object);
     if (o.kind == SONDE_OBJECT_MANAGED)

@@ -418,7 +418,7 @@ void sonde__patches_launch(const Sanitizer_LaunchData *l)
 }
 
 /* It is loaded when it was launched. */
-static void ask_for_code(struct sonde_patched_kernel *k)
+void sonde__patched_ask(struct sonde_patched_kernel *k)
 {
     if (k->asked || !k->module)
         return;
@@ -427,12 +427,6 @@ static void ask_for_code(struct sonde_patched_kernel *k)
         k->pc = k->bytes = 0;
     sonde__cuda_quiet(false);
     k->asked = true;
-}
-
-void sonde__patched_code(const struct sonde_patched_context *c, uint32_t operation, struct sonde_patched_kernel *k)
-{
-    ask_for_code(k);
-    sonde__shared_map_put(&code_of, (uint64_t)c->place->uid << 32 | operation, (uintptr_t)k);
 }
 
 /* Of a call that made no launch, and no error, a graph's capture has taken it: that is none. */
@@ -445,21 +439,29 @@ void sonde__patches_after(bool made)
     if (here()->under_way && made && here()->begun) {
         const enum sonde_value_missed why = (enum sonde_value_missed)here()->why;
         sonde__patches->missed(here()->operation, why, why ? SONDE_ENGINE_NONE : SONDE_ENGINE_SANITIZER, why ? 0 : here()->group);
-        if (!why)
-            sonde__patched_code(here()->context, here()->operation, here()->kernel);
+        if (!why) {
+            sonde__patched_ask(here()->kernel);
+            sonde__shared_map_put(&code_of, (uint64_t)here()->context->place->uid << 32 | here()->operation, (uintptr_t)here()->kernel);
+        }
     }
     here()->under_way = false;
 }
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */
 
-bool sonde__patches_number(const struct sonde_cuda_place *place, uint32_t operation, uint64_t pc, uint32_t *number)
+/* NULL: not known yet, or not by its launch. */
+static const struct sonde_patched_kernel *kernel_at(const struct sonde_cuda_place *place, uint32_t operation)
 {
     uint64_t known = 0;
-    const bool is_known = sonde__shared_map_get(&code_of, (uint64_t)place->uid << 32 | operation, &known);
-    const struct sonde_patched_kernel *k = is_known ? (const void *)(uintptr_t)known : NULL;
-    const bool within = k && pc >= k->pc && pc - k->pc < k->bytes;
-    *number = within ? (uint32_t)((pc - k->pc) / INSTRUCTION) : SONDE_PATCHES_ELSEWHERE | (uint32_t)(pc / INSTRUCTION);
+    return sonde__shared_map_get(&code_of, (uint64_t)place->uid << 32 | operation, &known) ? (const void *)(uintptr_t)known : NULL;
+}
+
+bool sonde__patches_whose(const struct sonde_cuda_place *place, uint64_t pc, struct sonde_patches_whose *w)
+{
+    struct sonde_patched_context *c = sonde__patched_is_graph(w->operation) ? sonde__patched_known(place) : NULL;
+    const struct sonde_patched_kernel *k = c ? NULL : kernel_at(place, w->operation);
+    const bool is_known = c ? sonde__patched_in_graph(c, pc, &w->operation, &w->group, &k) : k != NULL;
+    w->number = k && sonde__patched_has(k, pc) ? (uint32_t)((pc - k->pc) / INSTRUCTION) : SONDE_PATCHES_ELSEWHERE | (uint32_t)(pc / INSTRUCTION);
     return is_known;
 }
 

@@ -23,10 +23,19 @@ struct sonde_patched_kernel { /* of a context */
     uint64_t pc, bytes;  /* of its code on the device; 0: not known */
 };
 
-struct sonde_patched_node { /* kernels of graphs: of one operation, in one group */
+struct sonde_patched_node { /* a kernel of a graph: of one operation */
+    struct sonde_patched_node *next;
+    struct sonde_patched_graph *graph;
     uint32_t operation;
+    bool asked; /* --kernel */
+    struct sonde_patched_kernel kernel;
+};
+
+struct sonde_patched_graph { /* what one call launches, in one group */
+    struct sonde_patched_node *first; /* its kernels, */
+    uint32_t fresh;  /* and how many of which it is not known yet where their code is */
+    uint32_t called; /* the operation of what several kernels call; 0: there are not several */
     uint8_t group;
-    struct sonde_patched_kernel *kernel;
 };
 
 struct sonde_patched_context {
@@ -44,11 +53,11 @@ struct sonde_patched_context {
     uint64_t read_launches;
     /* Of patches_graphs.c. */
     struct sonde_lock naming;    /* of what follows; held within the driver, so that nothing waits for the driver under it */
-    struct sonde_patched_node *nodes;
-    _Atomic uint32_t node_count, node_room; /* those that have an operation; those that are on the device, */
-    CUdeviceptr node_launches;      /* one behind the other, */
-    uint64_t node_version;          /* with these ranges */
-    _Atomic uint32_t node_coded;    /* of so many it is known where their code is */
+    struct sonde_patched_graph *graphs;
+    struct sonde_patched_node *fresh; /* of which it is not known yet where their code is */
+    _Atomic uint32_t graph_count, graph_room; /* those that have a call; those that are on the device, */
+    CUdeviceptr graph_launches;      /* one behind the other, */
+    uint64_t graph_version;          /* with these ranges */
 };
 
 extern const struct sonde_patches_for *sonde__patches; /* what for */
@@ -69,7 +78,15 @@ CUdeviceptr sonde__patched_upload(struct sonde_patched_context *context, const v
 /* A sonde_patch_launch of it. */
 struct sonde_patch_launch sonde__patched_launch(const struct sonde_patched_context *context, uint32_t operation, uint32_t group);
 /* Outside of the driver, behind a launch: where its code is, by which accesses have the same number in each run. */
-void sonde__patched_code(const struct sonde_patched_context *context, uint32_t operation, struct sonde_patched_kernel *kernel);
+void sonde__patched_ask(struct sonde_patched_kernel *kernel);
+static inline bool sonde__patched_has(const struct sonde_patched_kernel *kernel, uint64_t pc)
+{
+    return pc >= kernel->pc && pc - kernel->pc < kernel->bytes;
+}
+/* Is it, in a table, the number of a graph's launches? Then what that and the program counter stand for: `operation` 0: nobody asked for it; `kernel` NULL: a function that
+ * kernels call. False: it is not known yet where all kernels are, and the answer is the best there is. */
+bool sonde__patched_is_graph(uint32_t operation);
+bool sonde__patched_in_graph(struct sonde_patched_context *context, uint64_t pc, uint32_t *operation, uint32_t *group, const struct sonde_patched_kernel **kernel);
 
 #endif
 #endif

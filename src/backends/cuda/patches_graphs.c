@@ -1,8 +1,11 @@
 /* patches_graphs.c - launches of kernels by graphs: what their patches are given. See patches.c.
  *
  * Which kernels a graph has the Sanitizer tells within the launch, inside of the driver, where nothing can be uploaded. So before it there are so many
- * sonde_patch_launch on the device that some are to spare, each with a number of its own, from NODES on, in place of an operation. Within the launch a kernel's
- * operation, which is that of the call that launches the graph, gets the next of them, for good. Whoever reads the table asks for whom a number stands.
+ * sonde_patch_launch on the device that some are to spare, each with a number of its own, from GRAPHS on, in place of an operation. Within the launch the call
+ * that launches the graph gets the next of them, for good. Whoever reads the table asks for whom a number stands.
+ *
+ * All kernels of a launch are given the same: of those that follow each other in a stream each had what the last one was given (driver 580). So they are looked at
+ * together or not at all, and whose an access is, is told by its program counter.
  */
 #include "patches.h"
 
@@ -12,11 +15,14 @@
 
 #include "instrument/patch.h"
 
-#define NODES       0x80000000u /* numbers from here on are of nodes */
-#define NODES_MAX   4096u       /* operations of kernels of graphs, of a context */
-#define NODES_SPARE 64u         /* kernels that the next launch may have and no one before it */
+#define GRAPHS       0x80000000u /* numbers from here on are of graphs */
+#define GRAPHS_MAX   4096u       /* calls that launch graphs, of a context */
+#define GRAPHS_SPARE 16u         /* calls by other threads until this one's launch */
 
-static struct sonde_shared_map numbers[SONDE_REMOTE_GROUPS]; /* uid << 32 | operation -> number, from 1 on */
+static const char CALLED[] = "(function that kernels of a graph call)";
+
+static struct sonde_shared_map numbers[SONDE_REMOTE_GROUPS]; /* uid << 32 | call path -> number, from 1 on */
+static struct sonde_shared_map kernels[SONDE_REMOTE_GROUPS]; /* uid << 32 | operation -> struct sonde_patched_node */
 
 static struct sonde_sanitizer_thread *here(void)
 {
@@ -25,20 +31,20 @@ static struct sonde_sanitizer_thread *here(void)
 
 /* ---- before ------------------------------------------------------------------------------------------ */
 
-static bool upload_nodes(struct sonde_patched_context *c)
+static bool upload_graphs(struct sonde_patched_context *c)
 {
-    const uint32_t room = c->node_count + NODES_SPARE < NODES_MAX ? c->node_count + NODES_SPARE : NODES_MAX;
+    const uint32_t room = c->graph_count + 2 * GRAPHS_SPARE < GRAPHS_MAX ? c->graph_count + 2 * GRAPHS_SPARE : GRAPHS_MAX;
     struct sonde_patch_launch *all = sonde__pages_get(room * sizeof *all);
     for (uint32_t i = 0; all && i < room; i++)
-        all[i] = sonde__patched_launch(c, NODES + i, 0);
+        all[i] = sonde__patched_launch(c, GRAPHS + i, 0);
     const CUdeviceptr at = all ? sonde__patched_upload(c, all, room * sizeof *all) : 0;
     sonde__pages_put(all, room * sizeof *all);
     if (!at || at >> SONDE_PATCH_MARKED) /* no room for the mark */
         return false;
     sonde__lock(&c->naming);
-    c->node_launches = at;
-    c->node_room = room;
-    c->node_version = c->version;
+    c->graph_launches = at;
+    c->graph_room = room;
+    c->graph_version = c->version;
     sonde__unlock(&c->naming);
     return true;
 }
@@ -46,12 +52,12 @@ static bool upload_nodes(struct sonde_patched_context *c)
 static void make_ready(struct sonde_patched_context *c)
 {
     sonde__lock(&c->lock);
-    if (!c->nodes)
-        c->nodes = sonde__pages_get(NODES_MAX * sizeof *c->nodes);
-    bool is = c->nodes && sonde__patched_ready(c);
-    const bool full = c->node_room == NODES_MAX || c->node_room - c->node_count >= NODES_SPARE / 2;
-    if (is && (c->node_version != c->version || !full))
-        is = upload_nodes(c);
+    if (!c->graphs)
+        c->graphs = sonde__pages_get(GRAPHS_MAX * sizeof *c->graphs);
+    bool is = c->graphs && sonde__patched_ready(c);
+    const bool full = c->graph_room == GRAPHS_MAX || c->graph_room - c->graph_count >= GRAPHS_SPARE;
+    if (is && (c->graph_version != c->version || !full))
+        is = upload_graphs(c);
     sonde__unlock(&c->lock);
     if (!is) /* what is there is of memory as it was */
         sonde_note("%s: no memory on the device for kernels of graphs", sonde__patches->option);
@@ -62,7 +68,7 @@ void sonde__patches_before_graph(const CUpti_CallbackData *cd, const struct sond
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread's capture forbids nothing here */
     here()->graph_call = call;
-    here()->graph_ready = false;
+    here()->graph_ready = here()->graph_begun = false;
     sonde__cuda_quiet(true);
     sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
     struct sonde_patched_context *c = sonde__patched_context(cd);
@@ -74,35 +80,54 @@ void sonde__patches_before_graph(const CUpti_CallbackData *cd, const struct sond
 
 /* ---- within ------------------------------------------------------------------------------------------ */
 
-static struct sonde_patched_kernel *kernel_of(const Sanitizer_LaunchData *l, uint32_t name)
+static struct sonde_patched_node *node_new(const Sanitizer_LaunchData *l, uint32_t operation, uint32_t name, bool asked)
 {
     const size_t length = strlen(l->functionName);
-    struct sonde_patched_kernel *k = sonde__memory_get(sizeof *k + length + 1);
-    if (!k)
+    struct sonde_patched_node *n = sonde__memory_get(sizeof *n + length + 1);
+    if (!n)
         return NULL;
-    char *text = (char *)(k + 1);
+    char *text = (char *)(n + 1);
     memcpy(text, l->functionName, length + 1);
-    *k = (struct sonde_patched_kernel){.text = text, .name = name, .module = l->module};
-    return k;
+    *n = (struct sonde_patched_node){.operation = operation, .asked = asked, .kernel = {.text = text, .name = name, .module = l->module}};
+    return n;
 }
 
-/* The number of an operation's launches, or UINT32_MAX: there is none to spare. Under `naming`. */
-static uint32_t number_of(struct sonde_patched_context *c, uint32_t operation, uint32_t group, const Sanitizer_LaunchData *l, uint32_t name)
+/* The number of the call's launches in a group, or UINT32_MAX: there is none to spare. Under `naming`. */
+static uint32_t number_of(struct sonde_patched_context *c, uint32_t call, uint32_t group)
+{
+    const uint64_t key = (uint64_t)c->place->uid << 32 | call;
+    uint64_t known;
+    if (sonde__shared_map_get(&numbers[group], key, &known))
+        return (uint32_t)known - 1;
+    if (c->graph_count >= c->graph_room)
+        return UINT32_MAX;
+    c->graphs[c->graph_count] = (struct sonde_patched_graph){.group = (uint8_t)group};
+    sonde__shared_map_put(&numbers[group], key, c->graph_count + 1);
+    return c->graph_count++;
+}
+
+/* The graph is to have the kernel. False: no memory. Under `naming`. */
+static bool has_kernel(struct sonde_patched_context *c, struct sonde_patched_graph *g, const Sanitizer_LaunchData *l, uint32_t operation, uint32_t name, bool asked)
 {
     const uint64_t key = (uint64_t)c->place->uid << 32 | operation;
     uint64_t known;
-    if (sonde__shared_map_get(&numbers[group], key, &known) && c->nodes[known - 1].kernel->module == l->module)
-        return (uint32_t)known - 1;
-    struct sonde_patched_kernel *k = c->node_count < c->node_room ? kernel_of(l, name) : NULL;
-    if (!k)
-        return UINT32_MAX;
-    c->nodes[c->node_count] = (struct sonde_patched_node){.operation = operation, .group = (uint8_t)group, .kernel = k};
-    sonde__shared_map_put(&numbers[group], key, c->node_count + 1);
-    return c->node_count++;
+    if (sonde__shared_map_get(&kernels[g->group], key, &known) && ((const struct sonde_patched_node *)(uintptr_t)known)->kernel.module == l->module)
+        return true;
+    struct sonde_patched_node *n = node_new(l, operation, name, asked);
+    if (!n)
+        return false;
+    if (!g->called && (g->first || g->fresh))
+        g->called = sonde_call_operation(here()->graph_call, SONDE_OP_KERNEL, sonde_string(CALLED, sizeof CALLED - 1));
+    n->graph = g;
+    n->next = c->fresh;
+    c->fresh = n;
+    g->fresh++;
+    sonde__shared_map_put(&kernels[g->group], key, (uintptr_t)n);
+    return true;
 }
 
 /* What the kernel's patches are given; 0: nothing, with `why`. */
-static CUdeviceptr give(const Sanitizer_LaunchData *l, uint32_t operation, uint32_t name, uint32_t group, enum sonde_value_missed *why)
+static CUdeviceptr give(const Sanitizer_LaunchData *l, uint32_t operation, uint32_t name, bool asked, enum sonde_value_missed *why)
 {
     uint32_t uid = 0;
     sonde__cupti.cuptiGetContextId(l->context, &uid);
@@ -114,9 +139,11 @@ static CUdeviceptr give(const Sanitizer_LaunchData *l, uint32_t operation, uint3
     if (!c || !here()->graph_ready)
         return 0;
     sonde__lock(&c->naming);
-    if (c->nodes && c->node_launches)
-        number = number_of(c, operation, group, l, name);
-    at = c->node_launches + (CUdeviceptr)number * sizeof(struct sonde_patch_launch);
+    if (c->graphs && c->graph_launches)
+        number = number_of(c, sonde_call_context(here()->graph_call), here()->graph_group);
+    at = c->graph_launches + (CUdeviceptr)number * sizeof(struct sonde_patch_launch);
+    if (number != UINT32_MAX && !has_kernel(c, &c->graphs[number], l, operation, name, asked))
+        number = UINT32_MAX;
     sonde__unlock(&c->naming);
     if (number == UINT32_MAX)
         return 0;
@@ -148,6 +175,14 @@ static bool set_data(const Sanitizer_LaunchData *l, CUdeviceptr at)
     return is;
 }
 
+/* The first kernel of a launch decides for all of them. */
+static void begin_launch(uint32_t operation)
+{
+    here()->graph_begun = true;
+    here()->graph_sampled = sonde_value_sampled(operation, 0);
+    here()->graph_group = here()->graph_sampled && sonde__patches->group ? (uint8_t)sonde__patches->group(operation) : 0;
+}
+
 void sonde__patches_node(const Sanitizer_LaunchData *l, bool launches)
 {
     if (!launches || !here()->graph_call || !l->functionName) { /* a graph is only brought to the device, or nobody records it */
@@ -155,41 +190,81 @@ void sonde__patches_node(const Sanitizer_LaunchData *l, bool launches)
         return;
     }
     const uint32_t name = sonde_string(l->functionName, strlen(l->functionName)), operation = sonde_call_operation(here()->graph_call, SONDE_OP_KERNEL, name);
-    const uint64_t blocks = (uint64_t)l->gridDim_x * l->gridDim_y * l->gridDim_z, threads = (uint64_t)l->blockDim_x * l->blockDim_y * l->blockDim_z;
+    const bool asked = sonde_value_asked(name);
+    if (!here()->graph_begun)
+        begin_launch(operation);
     enum sonde_value_missed why = is_patched(l);
-    if (!why)
-        why = sonde_value_choose(operation, name, blocks << 16 ^ threads);
-    const uint32_t group = !why && sonde__patches->group ? sonde__patches->group(operation) : 0;
-    const CUdeviceptr at = why ? 0 : give(l, operation, name, group, &why);
+    if (!why && !here()->graph_sampled)
+        why = SONDE_VALUE_MISSED_SAMPLE;
+    const CUdeviceptr at = why ? 0 : give(l, operation, name, asked, &why);
     if (!set_data(l, at) && !why)
         why = SONDE_VALUE_MISSED_PATCH;
-    sonde__patches->missed(operation, why, why ? SONDE_ENGINE_NONE : SONDE_ENGINE_SANITIZER, why ? 0 : group);
+    if (!asked)
+        why = SONDE_VALUE_MISSED_KERNEL;
+    sonde__patches->missed(operation, why, why ? SONDE_ENGINE_NONE : SONDE_ENGINE_SANITIZER, why ? 0 : here()->graph_group);
 }
 
 /* ---- afterwards ----------------------------------------------------------------------------------------- */
 
+/* The next kernel of which it is not known where its code is; NULL: no more. */
+static struct sonde_patched_node *take_fresh(struct sonde_patched_context *c)
+{
+    sonde__lock(&c->naming);
+    struct sonde_patched_node *n = c->fresh;
+    if (n)
+        c->fresh = n->next;
+    sonde__unlock(&c->naming);
+    return n;
+}
+
+static void find_code(struct sonde_patched_context *c, struct sonde_patched_node *n)
+{
+    sonde__patched_ask(&n->kernel);
+    sonde__lock(&c->naming);
+    n->next = n->graph->first;
+    n->graph->first = n;
+    n->graph->fresh--;
+    sonde__unlock(&c->naming);
+}
+
 void sonde__patches_after_graph(void)
 {
     struct sonde_patched_context *c;
+    struct sonde_patched_node *n;
     for (uint32_t k = 0; here()->graph_call && (c = sonde__patched_at(k)); k++)
-        for (uint32_t i = c->node_coded; i < c->node_count; i++) {
-            sonde__patched_code(c, c->nodes[i].operation, c->nodes[i].kernel);
-            c->node_coded = i + 1;
-        }
+        while ((n = take_fresh(c)))
+            find_code(c, n);
     here()->graph_call = NULL;
 }
 
-void sonde__patches_stands_for(const struct sonde_cuda_place *place, uint32_t *operation, uint32_t *group)
+/* Under `naming`. Of what several kernels may call nobody tells which of them did. */
+static uint32_t operation_at(const struct sonde_patched_graph *g, uint64_t pc, const struct sonde_patched_kernel **kernel)
 {
-    struct sonde_patched_context *c = *operation >= NODES ? sonde__patched_known(place) : NULL;
-    if (!c)
-        return;
+    for (const struct sonde_patched_node *n = g->first; n; n = n->next)
+        if (sonde__patched_has(&n->kernel, pc)) {
+            *kernel = &n->kernel;
+            return n->asked ? n->operation : 0;
+        }
+    const bool one = g->first && !g->first->next;
+    return one && g->first->asked ? g->first->operation : (one ? 0 : g->called);
+}
+
+bool sonde__patched_in_graph(struct sonde_patched_context *c, uint64_t pc, uint32_t *operation, uint32_t *group, const struct sonde_patched_kernel **kernel)
+{
     sonde__lock(&c->naming);
-    if (*operation - NODES < c->node_count) {
-        *group = c->nodes[*operation - NODES].group;
-        *operation = c->nodes[*operation - NODES].operation;
-    }
+    const uint32_t number = *operation - GRAPHS;
+    const struct sonde_patched_graph *g = number < c->graph_count ? &c->graphs[number] : NULL;
+    *kernel = NULL;
+    *operation = g ? operation_at(g, pc, kernel) : 0;
+    *group = g ? g->group : 0;
+    const bool known = *kernel || !g || !g->fresh;
     sonde__unlock(&c->naming);
+    return known;
+}
+
+bool sonde__patched_is_graph(uint32_t operation)
+{
+    return operation >= GRAPHS;
 }
 
 #endif

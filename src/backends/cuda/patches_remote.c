@@ -97,21 +97,19 @@ static struct seen *seen_of(struct found *f, const struct sonde_patch_count *c)
 static bool tell(const struct sonde_cuda_place *place, struct seen *s, bool last)
 {
     static const uint8_t what[] = {SONDE_ACCESS_LOAD, SONDE_ACCESS_STORE, SONDE_ACCESS_ATOMIC, SONDE_ACCESS_COPY};
-    uint32_t operation = (uint32_t)(s->who >> 32), group = (uint32_t)s->who >> SONDE_PATCH_GROUP, number;
-    sonde__patches_stands_for(place, &operation, &group);
-    const bool is_known = sonde__patches_number(place, operation, s->code & ((1ull << SONDE_PATCH_STORE) - 1), &number);
-    if (!s->row && !is_known && !last)
+    struct sonde_patches_whose of = {.operation = (uint32_t)(s->who >> 32), .group = (uint32_t)s->who >> SONDE_PATCH_GROUP};
+    if (!s->row && !sonde__patches_whose(place, s->code & ((1ull << SONDE_PATCH_STORE) - 1), &of) && !last)
         return false;
     if (!s->row) {
         const struct way *w = &ways.way[((uint32_t)s->who & (WAYS_MAX - 1)) - 1];
         s->row = sonde_remote_add(&(struct sonde_remote_access){
-            .operation = operation,
+            .operation = of.operation,
             .object = w->site,
-            .number = number,
+            .number = of.number,
             .what = what[(s->code >> SONDE_PATCH_STORE & SONDE_PATCH_WHAT) % sizeof what],
             .bytes = (uint8_t)(s->code >> SONDE_PATCH_BYTES),
             .engine = SONDE_ENGINE_SANITIZER,
-            .group = (uint8_t)group,
+            .group = (uint8_t)of.group,
             .device = w->device,
             .owner = w->owner - 1,
         });

@@ -33,14 +33,13 @@ static void tell_guess(struct sonde_patch_seen *s)
 /* False: its launch has not returned yet, so that it is not known where its code is; unless there is no other time. */
 static bool tell(const struct sonde_cuda_place *place, struct sonde_patch_seen *s, bool last)
 {
-    uint32_t operation = s->operation, group = 0, number;
-    sonde__patches_stands_for(place, &operation, &group);
-    if (!sonde__patches_number(place, operation, s->pc, &number) && !s->row && !last)
+    struct sonde_patches_whose of = {.operation = s->operation};
+    if (!s->row && !sonde__patches_whose(place, s->pc, &of) && !last)
         return false;
     const struct sonde_value_access access = {
-        .operation = operation,
+        .operation = of.operation,
         .object = s->object,
-        .number = number,
+        .number = of.number,
         .what = s->store ? SONDE_ACCESS_STORE : SONDE_ACCESS_LOAD,
         .type = SONDE_ELEMENT_BITS,
         .element_bytes = s->bytes,

@@ -67,7 +67,8 @@ struct sonde_sanitizer_thread {
     CUdeviceptr data;                   /* what its patches are given */
     /* Of a graph that is launched (patches_graphs.c). */
     const struct sonde_call *graph_call; /* NULL: none is, or it is not recorded */
-    bool graph_ready;
+    bool graph_ready, graph_begun, graph_sampled;
+    uint8_t graph_group;
 };
 extern __thread struct sonde_sanitizer_thread *sonde__sanitizer_here;
 /* In words. */
@@ -98,10 +99,14 @@ struct sonde_patches_for {
     bool (*read)(struct sonde_cuda_place *place, void **state, void *table, bool last);
 };
 extern const struct sonde_patches_for sonde__patches_values, sonde__patches_remote;
-/* The number of the instruction at `pc` in the operation's kernel, as the place has it, and in a function that this calls something with SONDE_PATCHES_ELSEWHERE. False: its launch has
- * not returned yet, so that it is not known where its code is. */
+/* Whose an access of a table is: its operation, the group of its launches and the number of the instruction at `pc` in the kernel, and in a function that this calls something
+ * with SONDE_PATCHES_ELSEWHERE. `operation` and `group` as the table has them; afterwards operation 0: nobody asked for it. False: a launch has not returned yet, so that it
+ * is not known where its code is. */
 #define SONDE_PATCHES_ELSEWHERE 0x80000000u
-bool sonde__patches_number(const struct sonde_cuda_place *place, uint32_t operation, uint64_t pc, uint32_t *number);
+struct sonde_patches_whose {
+    uint32_t operation, group, number;
+};
+bool sonde__patches_whose(const struct sonde_cuda_place *place, uint64_t pc, struct sonde_patches_whose *whose);
 
 const char *sonde__patches_begin(char *room, size_t size);
 void sonde__patches_module_loaded(const Sanitizer_ResourceModuleData *module);
@@ -114,8 +119,6 @@ void sonde__patches_after(bool made);
 void sonde__patches_before_graph(const CUpti_CallbackData *cd, const struct sonde_call *call);
 void sonde__patches_node(const Sanitizer_LaunchData *launch, bool launches);
 void sonde__patches_after_graph(void);
-/* A launch in a table may have a number in place of its operation: what that stands for. `group`: as in its sonde_patch_launch. */
-void sonde__patches_stands_for(const struct sonde_cuda_place *place, uint32_t *operation, uint32_t *group);
 /* What was found: flush.c's thread, and before a call that ends a context. */
 void sonde__patches_read(bool last);
 #else

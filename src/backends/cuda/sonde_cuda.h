@@ -71,10 +71,11 @@ struct sonde_cupti {
 };
 extern struct sonde_cupti sonde__cupti;
 /* What older drivers lack: NULL then. */
-#define SONDE_CUDRV_NEWER_MAP(X) \
-    X(cuFuncGetName)             \
-    X(cuKernelGetLibrary)        \
-    X(cuKernelGetName)
+#define SONDE_CUDRV_NEWER_MAP(X)              \
+    X(cuFuncGetName)                          \
+    X(cuKernelGetLibrary)                     \
+    X(cuKernelGetName)                        \
+    X(cuMemGetAllocationPropertiesFromHandle)
 struct sonde_cudrv {
 #define X(name) __typeof__(&name) name;
     SONDE_CUDRV_MAP(X)
