@@ -4,8 +4,8 @@ what the monitor itself takes: empty launches, and a vector add that is bound by
 import os
 import re
 import signal
-import statistics
 import subprocess
+import time
 import urllib.request
 
 import harness
@@ -14,26 +14,39 @@ from gpu_values import compiled, table
 COUNTERS = "dram__bytes_read.sum,dram__bytes_write.sum,smsp__inst_executed.sum"
 MONITORS = {
     "`--interval 1s`": ("--interval", "1s"),
+    "`--interval 100ms`": ("--interval", "100ms"),
     "`--interval 10ms`": ("--interval", "10ms"),
     "`--interval 1ms`": ("--interval", "1ms"),
     "`--interval 1s --counters` (each 100 ms)": ("--interval", "1s", "--counters", COUNTERS),
     "`--interval 100ms --counters --counter-interval 1ms`": ("--interval", "100ms", "--counters", COUNTERS, "--counter-interval", "1ms"),
 }
+ALONE_S = 6 # that a monitor's own cost is measured
 
 
 class Beside:
-    """A monitor, until the end of the block; then its looks and CPU seconds."""
+    """A monitor that has found everything and begun, until the end of the block; then its looks and CPU seconds."""
 
     def __init__(self, bench, options):
         folder = os.path.join(bench.work, "announced")
         os.makedirs(folder, mode=0o700, exist_ok=True)
         self.child = subprocess.Popen([bench.sonde, "monitor", "--listen", "127.0.0.1:0", "--folder", folder, *options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.url = self.child.stdout.readline().strip()
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and not self.has_begun("--counters" in options):
+            time.sleep(0.05)
         self.before = self.figures()
 
-    def figures(self):
+    def read(self):
         with urllib.request.urlopen(self.url, timeout=60) as answer:
-            text = answer.read().decode()
+            return answer.read().decode()
+
+    def has_begun(self, counts):
+        text = self.read()
+        looks, sampled = (re.search(name + r" (\S+)", text) for name in ("sonde_monitor_looks_total", r"sonde_pm_sampled_seconds_total\{.*\}"))
+        return bool(looks) and float(looks[1]) > 2 and (not counts or bool(sampled and float(sampled[1])))
+
+    def figures(self):
+        text = self.read()
         return {name: float(re.search(rf"^sonde_monitor_{name}_total (\S+)", text, re.M)[1]) for name in ("looks", "cpu_seconds")}
 
     def end(self):
@@ -52,6 +65,19 @@ def beside(bench, plain, options):
     return {**figures, **took}
 
 
+def alone(bench):
+    """What each monitor takes itself, from when it has begun."""
+    gpu = harness.ask_gpu()
+    bench.say(f"| Monitor, of {gpu.count} devices, beside nothing | looks a second | CPU time of a look | share of a processor |\n|---|---|---|---|")
+    for name, options in MONITORS.items():
+        monitor, begin = Beside(bench, options), time.monotonic()
+        time.sleep(ALONE_S)
+        took, passed = monitor.end(), time.monotonic() - begin
+        bench.data["sections"].setdefault("monitor alone", {})[name] = {**took, "seconds": passed}
+        bench.say(f"| {name} | {took['looks'] / passed:.1f} | {took['cpu_seconds'] / max(took['looks'], 1) * 1e3:.2f} ms | {100 * took['cpu_seconds'] / passed:.2f} % |")
+    bench.say()
+
+
 def run(bench, seconds, nothing):
     bench.say("## A monitor beside kernels\n")
     program = os.path.join(bench.work, "gpu_series")
@@ -65,10 +91,6 @@ def run(bench, seconds, nothing):
         variants = {nothing: lambda plain=plain: bench.number(plain)}
         for name, options in MONITORS.items():
             variants[name] = lambda plain=plain, options=options: beside(bench, plain, options)
-        found[load] = bench.rounds(f"monitor: {load}", variants, set(variants), seconds / len(loads), 7)
+        found[load] = bench.rounds(f"monitor: {load}", variants, set(variants), max(seconds - 10 * len(MONITORS), 30) / len(loads), 7)
     table(bench, f"{gpu.count} devices. × of the same without a monitor.", MONITORS, found, found, nothing)
-    bench.say("| Monitor | CPU time of a look |\n|---|---|")
-    for name in MONITORS:
-        each = [row["cpu_seconds"] / row["looks"] * 1e3 for rows in found.values() for row in rows[name] if row and row["looks"]]
-        bench.say(f"| {name} | {f'{statistics.median(each):.2f} ms' if each else '-'} |")
-    bench.say()
+    alone(bench)

@@ -40,7 +40,7 @@ __device__ double reciprocal_near(double x)
 
 struct span { /* what lies around an address: an object, or what is between two */
     uint64_t first, end;
-    uint32_t object;
+    uint32_t object, cells;
 };
 
 __device__ span span_of(const sonde_patch_launch *l, uint64_t address)
@@ -56,8 +56,8 @@ __device__ span span_of(const sonde_patch_launch *l, uint64_t address)
             high = middle;
     }
     if (low && address < r[low - 1].end)
-        return {r[low - 1].first, r[low - 1].end, r[low - 1].object};
-    return {low ? r[low - 1].end : 0, low < l->range_count ? r[low].first : ~0ull, 0};
+        return {r[low - 1].first, r[low - 1].end, r[low - 1].object, r[low - 1].cells};
+    return {low ? r[low - 1].end : 0, low < l->range_count ? r[low].first : ~0ull, 0, 0};
 }
 
 /* The finalizer of MurmurHash3. */
@@ -678,18 +678,38 @@ __device__ void count_one(sonde_patch_counts *t, uint64_t code, uint64_t who, ui
     atomicAdd(reinterpret_cast<word *>(&t->lost), 1ull);
 }
 
-/* The whole warp: each thread with its address, which most often is the device's own. `once`: the instruction is executed once for all threads. */
-__device__ void count_remote(const sonde_patch_launch *l, uint64_t code, uint64_t address, uint32_t accesses, bool once)
+/* The bytes that so many at the address have in each cell of its range. */
+__device__ void count_cells(const sonde_patch_launch *l, const span &s, uint32_t what, uint64_t address, uint32_t bytes)
+{
+    const uint32_t shift = s.cells % SONDE_PATCH_CELL_STEP, kind = what == SONDE_PATCH_STORES ? SONDE_PATCH_CELL_STORES : (what == SONDE_PATCH_ATOMICS ? SONDE_PATCH_CELL_ATOMICS : SONDE_PATCH_CELL_LOADS);
+    word *cell = reinterpret_cast<word *>(l->cells) + static_cast<uint64_t>(s.cells - shift) * SONDE_PATCH_CELL_KINDS + kind;
+    const uint64_t end = address + bytes < s.end ? address + bytes : s.end;
+    __builtin_assume(__isGlobal(cell));
+#pragma unroll 1
+    for (uint64_t at = address, next; at < end; at = next) {
+        const uint64_t number = (at - s.first) >> shift;
+        next = s.first + ((number + 1) << shift);
+        next = next < end ? next : end;
+        atomicAdd(cell + number * SONDE_PATCH_CELL_KINDS, static_cast<word>(next - at));
+    }
+}
+
+/* The whole warp: each thread with its address, which most often is the device's own. In bulk, `pieces` of so many bytes are copied by the one instruction of all
+ * threads; else, 0, each accesses its own. */
+__device__ void count_remote(const sonde_patch_launch *l, uint64_t pc, uint32_t what, uint64_t address, uint32_t bytes, uint32_t pieces)
 {
     const unsigned active = __activemask(), lane = lane_here();
 #pragma unroll 1
     for (unsigned left = __ballot_sync(active, address - l->home >= l->home_bytes); left;) {
         const int speaker = __ffs(left) - 1;
+        const bool speaks = lane == static_cast<unsigned>(speaker);
         const span s = span_of(l, __shfl_sync(active, static_cast<word>(address), speaker));
         const unsigned mine = __ballot_sync(active, address >= s.first && address < s.end);
-        if (s.object && lane == static_cast<unsigned>(speaker))
-            count_one(reinterpret_cast<sonde_patch_counts *>(l->table), code, static_cast<uint64_t>(l->operation) << 32 | l->group << SONDE_PATCH_GROUP | s.object,
-                      accesses * (once ? 1u : static_cast<uint32_t>(__popc(mine))));
+        if (s.object && speaks)
+            count_one(reinterpret_cast<sonde_patch_counts *>(l->table), code_of(pc, what, bytes), static_cast<uint64_t>(l->operation) << 32 | l->group << SONDE_PATCH_GROUP | s.object,
+                      pieces ? pieces : static_cast<uint32_t>(__popc(mine)));
+        if (s.cells && (pieces ? speaks : mine >> lane & 1))
+            count_cells(l, s, what, address, pieces ? bytes * pieces : bytes);
         left &= ~(mine | 1u << speaker);
     }
 }
@@ -706,7 +726,7 @@ __device__ SanitizerPatchResult count_bulk(void *user, uint64_t pc, uint32_t wha
 {
     const sonde_patch_launch *l = given(user);
     if (l && pieces)
-        count_remote(l, code_of(pc, what, 16), address, pieces, true);
+        count_remote(l, pc, what, address, 16, pieces);
     return SANITIZER_PATCH_SUCCESS;
 }
 
@@ -739,7 +759,7 @@ extern "C" __device__ __noinline__ SanitizerPatchResult SondeRemote(void *user, 
     const sonde_patch_launch *l = given(user);
     const bool writes = flags & SANITIZER_MEMORY_DEVICE_FLAG_WRITE, atomic = writes && (flags & SANITIZER_MEMORY_DEVICE_FLAG_READ || !data);
     if (l && !(flags & SANITIZER_MEMORY_DEVICE_FLAG_PREFETCH))
-        count_remote(l, code_of(pc, atomic ? SONDE_PATCH_ATOMICS : (writes ? SONDE_PATCH_STORES : SONDE_PATCH_LOADS), bytes), reinterpret_cast<uint64_t>(address), 1, false);
+        count_remote(l, pc, atomic ? SONDE_PATCH_ATOMICS : (writes ? SONDE_PATCH_STORES : SONDE_PATCH_LOADS), reinterpret_cast<uint64_t>(address), bytes, 0);
     return SANITIZER_PATCH_SUCCESS;
 }
 
@@ -749,7 +769,7 @@ extern "C" __device__ __noinline__ SanitizerPatchResult SondeRemoteAsync(void *u
     const sonde_patch_launch *l = given(user);
     const uint64_t address = reinterpret_cast<uint64_t>(source);
     if (l && bytes && address - l->home >= l->home_bytes && span_of(l, address).object)
-        count_remote(l, code_of(pc, SONDE_PATCH_COPIES, bytes), address, 1, false);
+        count_remote(l, pc, SONDE_PATCH_COPIES, address, bytes, 0);
     return SANITIZER_PATCH_SUCCESS;
 }
 

@@ -54,6 +54,14 @@ enum { /* sonde_patch_count.code has there instead of SONDE_PATCH_STORE, and the
        SONDE_PATCH_GROUP = 24, /* sonde_patch_count.who has sonde_patch_launch.group from this bit of the object's number on */
 };
 
+enum { /* as in plan.h */
+       SONDE_PATCH_CELL_LOADS,
+       SONDE_PATCH_CELL_STORES,
+       SONDE_PATCH_CELL_ATOMICS,
+       SONDE_PATCH_CELL_KINDS,
+       SONDE_PATCH_CELL_STEP = 64,
+};
+
 enum { /* what an element may be as guessed; the lines in this order in sonde_patch_guess.line */
        SONDE_PATCH_EQUAL,
        SONDE_PATCH_ON_INTEGERS,
@@ -110,7 +118,7 @@ struct sonde_patch_guess {
 
 struct sonde_patch_range { /* of memory: an object */
     uint64_t first, end;
-    uint32_t object, unused;
+    uint32_t object, cells; /* as in struct sonde_plan_remote_range */
 };
 
 struct sonde_patch_table {
@@ -134,6 +142,7 @@ struct sonde_patch_launch { /* what the patches are given: of an operation */
     uint64_t table, ranges; /* their addresses on the device */
     uint32_t range_count, operation;
     uint32_t group, unused;
+    uint64_t cells;            /* the address of all of them, as in struct sonde_plan_remote */
     uint64_t home, home_bytes; /* where only accesses to other memory count: a stretch without any, in which most of the device's own memory is */
 };
 

@@ -23,7 +23,7 @@ def record(options, name, program=(), look=("--values=fine", "--values-engine=sa
                           env=env, stdout=subprocess.PIPE, text=True, timeout=600, check=True)
 
     def view(what):
-        said = subprocess.run([options.sonde, "report", path, what, "--json"], stdout=subprocess.PIPE, text=True, check=False)
+        said = subprocess.run([options.sonde, "report", path, *what.split(), "--json"], stdout=subprocess.PIPE, text=True, check=False)
         return json.loads(said.stdout or "null")
     return done.stdout.strip(), view
 
@@ -212,6 +212,31 @@ def ways(rows, kernel=None):
     return found
 
 
+def cells_of_both():
+    """Bytes in each cell of 4 of its two objects, which one line allocates, by kind."""
+    known = {"load": [0] * 128, "store": [0] * 128, "atomic": [0] * 128}
+    for lane in range(0, 32, 2):
+        for kind, bytes in (("load", 8), ("store", 2), ("atomic", 4)):
+            for byte in range(8 * lane, 8 * lane + bytes):
+                known[kind][byte // 4] += 2 * 3
+    for kind, bytes, times in (("load", 16, 16), ("store", 3 * 16, 1), ("load", 5 * 16, 1), ("atomic", 2 * 16, 1)): # asynchronous copies, and those in bulk
+        for byte in range(bytes):
+            known[kind][byte // 4] += 2 * 3 * times
+    return known
+
+
+def elements(options):
+    said, view = record(options, "remote-elements", look=(*COMM, "--comm-elements"), MADE_REMOTE="2")
+    comm = view("comm")
+    held, found = [require("objects without elements", comm["elements_unread"], 0)], {}
+    for row in view("comm --by element")["elements"]:
+        cells = found.setdefault(row["kind"], [0] * 128)
+        for run in row["runs"]:
+            for k in range(run["cells"]):
+                cells[run["first_byte"] // 4 + k] += run["bytes"]
+    return held + [require("elements of machine code", found, cells_of_both())]
+
+
 def sampled(view, every):
     """200 launches of 1 + k * k % 7 warps, of which a sample was looked at."""
     warps = [1 + k * k % 7 for k in range(200)]
@@ -344,7 +369,7 @@ def main():
     said, view = record(options, "graphs-sampled", MADE_GRAPHS="7", look=("--values=fine", "--values-engine=sanitizer", "--values-sample", "1/3"))
     held += [require("launches of a graph that were chosen, all kernels of each", {k: coverage(view)[k][1:3] for k in GRAPH}, {k: (8, 1 + 3) for k in GRAPH})]
 
-    held += accesses(options, real)
+    held += accesses(options, real) + elements(options)
     said, view = record(options, "held", MADE_HELD="1")
     held += [require("who holds it is said", any("only one tool at a time" in n for n in notes(view)), True),
              require("the program runs", said, "patched 0 switches 0 unset 0")]

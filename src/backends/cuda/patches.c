@@ -266,11 +266,8 @@ CUdeviceptr sonde__patched_upload(struct sonde_patched_context *c, const void *d
 
 static bool make_table(struct sonde_patched_context *c)
 {
-    if (c->table)
-        return true;
-    const CUdeviceptr at = allocate(c, sonde__patches->table_bytes);
-    if (at && is_done(c, sonde__cuda_twins.cuMemsetD8Async(at, 0, sonde__patches->table_bytes, c->place->stream)))
-        c->table = at;
+    if (!c->table)
+        c->table = sonde__cuda_zeros(c->place, sonde__patches->table_bytes);
     return c->table != 0;
 }
 
@@ -282,7 +279,7 @@ static bool is_of_context(const struct sonde_map_entry *entry, void *uid)
 /* The objects that there are now. */
 static bool renew_ranges(struct sonde_patched_context *c)
 {
-    const uint64_t version = sonde__cuda_memory_version(); /* before they are looked at */
+    const uint64_t version = sonde__cuda_ranges_version(); /* before they are looked at */
     if (c->version == version)
         return true;
     if (!c->room && !(c->room = sonde__pages_get(RANGES_MAX * sizeof *c->room)))
@@ -471,6 +468,8 @@ static void read_context(struct sonde_cuda_place *place, bool last)
     const uint64_t launched = c ? atomic_load(&c->launches) : 0;
     if (!c || !c->table || (!last && launched == c->read_launches))
         return;
+    if (last)
+        sonde__cuda_cells_read(place);
     if (!c->host && !(c->host = sonde__pages_get(sonde__patches->table_bytes)))
         return;
     if (!is_done(c, sonde__cuda_twins.cuMemcpyDtoHAsync_v2(c->host, c->table, sonde__patches->table_bytes, place->stream))) {

@@ -13,6 +13,10 @@
 
 #define WAYS_MAX (1u << SONDE_PATCH_GROUP)
 
+_Static_assert(SONDE_PATCH_CELL_STEP == SONDE_PLAN_CELL_STEP && SONDE_PATCH_CELL_KINDS == (int)SONDE_CELL_KINDS && SONDE_PATCH_CELL_LOADS == (int)SONDE_CELL_LOADS &&
+                   SONDE_PATCH_CELL_STORES == (int)SONDE_CELL_STORES && SONDE_PATCH_CELL_ATOMICS == (int)SONDE_CELL_ATOMICS,
+               "cells are those of plan.h");
+
 /* ---- which memory ---------------------------------------------------------------------------------------- */
 
 struct way { /* of a device to other memory */
@@ -57,11 +61,13 @@ static uint32_t choose(struct sonde_patch_launch *launch, struct sonde_cuda_plac
         }
         sonde__cuda_home_other(&home, r.first, r.end);
         sonde_value_sites(&r.object, 1, &w.site);
+        r.cells = sonde__cuda_cells(place, &ranges[k], w.owner - 1);
         if (!(r.object = way_of(&w)))
             sonde_note("comm: more sites of other memory than are told apart: of some no accesses are counted");
         ranges[kept++] = r;
     }
     sonde__cuda_home_other(&home, UINT64_MAX, UINT64_MAX);
+    launch->cells = sonde__cuda_cells_at(place);
     launch->home = home.at;
     launch->home_bytes = home.bytes;
     return kept;

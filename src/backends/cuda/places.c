@@ -94,6 +94,19 @@ struct sonde_cuda_place *sonde__cuda_place(CUcontext context, uint32_t uid)
     return p && !p->gone ? p : NULL;
 }
 
+CUdeviceptr sonde__cuda_zeros(struct sonde_cuda_place *place, uint64_t bytes)
+{
+    const struct sonde_cuda_twins *t = &sonde__cuda_twins;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread's capture forbids nothing here */
+    CUdeviceptr at = 0;
+    t->cuThreadExchangeStreamCaptureMode(&mode);
+    const bool there = place->bytes + bytes <= place->most && t->cuMemAlloc_v2(&at, bytes) == CUDA_SUCCESS &&
+                       t->cuMemsetD8Async(at, 0, bytes, place->stream) == CUDA_SUCCESS && t->cuStreamSynchronize(place->stream) == CUDA_SUCCESS;
+    t->cuThreadExchangeStreamCaptureMode(&mode);
+    place->bytes += there ? bytes : 0;
+    return there ? at : 0;
+}
+
 bool sonde__cuda_values_own(uint32_t uid, uint32_t stream_id)
 {
     const struct sonde_cuda_place *p = sonde__cuda_twins.on ? find(uid) : NULL;

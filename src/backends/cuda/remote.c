@@ -8,7 +8,7 @@
  * An area of device memory takes the counts, for each operation in its calling context and the sites that its parameters point to. It only
  * grows, and is read while kernels run, in a stream of ours, by the thread that fetches records, and when its context ends.
  *
- * Where elements are asked for, a context has cells of its own for the objects that the table names (instrument/plan.h), which are read when all ends.
+ * Where elements are asked for, the table names the cells of objects (elements.c).
  */
 #include "sonde_cuda.h"
 
@@ -24,27 +24,11 @@
 #define SLOTS_SITES  (SONDE_PLAN_REMOTE_SLOTS - 8u) /* the others are of owners alone */
 #define PLACES_MAX   64u
 #define PARAMETERS_MAX_BYTES 4096u
-#define ARRAYS_MAX   256u
-#define WHOLE_OBJECTS 16u /* for so many there are as many cells as one may have */
 
 struct slot {
     uint32_t site, owner; /* owner: OWNER(device); 0: the slot is free */
 };
 #define OWNER(device) ((device) + 1)
-
-struct array { /* of objects of one site and size; alone: of one object, which has names */
-    uint32_t object, owner, cells; /* as in struct sonde_plan_remote_range */
-    uint32_t count, row;
-    uint64_t bytes;
-    bool alone;
-};
-struct elements { /* of a context */
-    CUdeviceptr at;
-    uint32_t used, room;      /* cells */
-    uint64_t (*told)[SONDE_CELL_KINDS]; /* as they were when they were read; NULL: not yet */
-    uint32_t arrays;
-    struct array array[ARRAYS_MAX];
-};
 
 struct sonde_cuda_remote_area {
     struct sonde_cuda_remote_area *next, *alike; /* all; those of the same hash */
@@ -69,7 +53,6 @@ static struct {
         struct slot slots[SONDE_PLAN_REMOTE_SLOTS];
         bool many;          /* there is more than the table holds */
         bool no_elements;   /* of which there is no room for elements, too */
-        struct elements *elements; /* NULL: none yet */
         struct sonde_plan_remote table;
     } places[PLACES_MAX];
     struct sonde_patch_range *ranges; /* room for all objects */
@@ -125,20 +108,6 @@ uint32_t sonde__cuda_remote_owner(const struct sonde_cuda_place *place, uint64_t
     return owner == OWNER(place->device) ? 0 : owner;
 }
 
-/* Memory of the place's device that starts as zeros; 0: none. */
-static CUdeviceptr zeros(struct sonde_cuda_place *place, uint64_t bytes)
-{
-    const struct sonde_cuda_twins *t = &sonde__cuda_twins;
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread's capture forbids nothing here */
-    CUdeviceptr at = 0;
-    t->cuThreadExchangeStreamCaptureMode(&mode);
-    const bool there = place->bytes + bytes <= place->most && t->cuMemAlloc_v2(&at, bytes) == CUDA_SUCCESS &&
-                       t->cuMemsetD8Async(at, 0, bytes, place->stream) == CUDA_SUCCESS && t->cuStreamSynchronize(place->stream) == CUDA_SUCCESS;
-    t->cuThreadExchangeStreamCaptureMode(&mode);
-    place->bytes += there ? bytes : 0;
-    return there ? at : 0;
-}
-
 /* ---- the table, under all.lock ------------------------------------------------------------------------- */
 
 /* SONDE_PLAN_REMOTE_SLOTS: there is none. What has a slot keeps it. */
@@ -159,72 +128,6 @@ static uint32_t slot_of(struct reached *r, uint32_t object, uint32_t owner)
     sonde_value_sites(&object, 1, &site);
     const uint32_t slot = slot_in(r, site, owner, 0, SLOTS_SITES);
     return slot < SONDE_PLAN_REMOTE_SLOTS ? slot : slot_in(r, 0, owner, SLOTS_SITES, SONDE_PLAN_REMOTE_SLOTS);
-}
-
-static uint64_t bytes_of(uint32_t cells)
-{
-    return cells * (uint64_t)(SONDE_CELL_KINDS * sizeof(uint64_t));
-}
-
-/* Memory for the cells of a place; NULL: there is none, or was none when it was asked for. */
-static struct elements *elements_of(struct reached *r, struct sonde_cuda_place *place)
-{
-    if (r->elements || r->no_elements || !(r->elements = sonde__memory_get(sizeof *r->elements)))
-        return r->no_elements ? NULL : r->elements;
-    const uint32_t room = (uint32_t)sonde_remote_cells() * WHOLE_OBJECTS;
-    r->elements->at = zeros(place, bytes_of(room));
-    r->elements->room = r->elements->at ? room : 0;
-    return r->elements;
-}
-
-/* What struct sonde_plan_remote_range has of it; 0: no room. */
-static uint32_t cells_of(struct elements *e, struct array a, uint32_t device)
-{
-    uint32_t shift = SONDE_PLAN_CELL_LEAST;
-    for (uint32_t k = 0; k < e->arrays; k++)
-        if (e->array[k].object == a.object && e->array[k].alone == a.alone && e->array[k].owner == a.owner && e->array[k].bytes == a.bytes)
-            return e->array[k].cells;
-    while ((a.bytes - 1) >> shift >= sonde_remote_cells())
-        shift++;
-    a.count = (uint32_t)((a.bytes - 1) >> shift) + 1;
-    const uint32_t taken = (a.count + SONDE_PLAN_CELL_STEP - 1) / SONDE_PLAN_CELL_STEP * SONDE_PLAN_CELL_STEP;
-    if (e->arrays == ARRAYS_MAX || taken > e->room - e->used)
-        return 0;
-    a.row = sonde_remote_array_add(
-        &(struct sonde_remote_array){.object = a.object, .alone = a.alone, .device = device, .owner = a.owner - OWNER(0), .shift = shift, .bytes = a.bytes});
-    if (!a.row)
-        return 0;
-    a.cells = e->used | shift;
-    e->array[e->arrays] = a;
-    e->used += taken;
-    return e->array[e->arrays++].cells;
-}
-
-/* An object that has names has cells of its own, where there is room for them; else they are those of its site. */
-static uint32_t cells_of_object(struct elements *e, uint32_t object, uint32_t owner, uint64_t bytes, uint32_t device)
-{
-    uint32_t site;
-    const uint32_t own = sonde_object_is_named(object) ? cells_of(e, (struct array){.object = object, .alone = true, .owner = owner, .bytes = bytes}, device) : 0;
-    if (own)
-        return own;
-    sonde_value_sites(&object, 1, &site);
-    return cells_of(e, (struct array){.object = site, .owner = owner, .bytes = bytes}, device);
-}
-
-/* Of a whole object. */
-static uint32_t cells_for(struct reached *r, struct sonde_cuda_place *place, const struct sonde_patch_range *range, uint32_t owner)
-{
-    struct sonde_object_info o;
-    uint32_t cells = 0;
-    if (!(sonde__cuda_twins.plan & SONDE_PLAN_CELLS) || r->no_elements)
-        return 0;
-    if (range->object && sonde_object_find(range->object, &o) && o.address == range->first && o.bytes && o.bytes == range->end - range->first) {
-        struct elements *e = elements_of(r, place);
-        cells = e ? cells_of_object(e, range->object, owner, o.bytes, place->device) : 0;
-    }
-    if (!cells)
-        sonde_note("comm: no room for the elements of all data objects in other memory: of some none are counted");
-    return cells;
 }
 
 /* Neighbours of one slot, between which nothing of this device lies, are one range, but where each has cells. */
@@ -278,7 +181,7 @@ static void fill_ranges(struct reached *r, struct sonde_cuda_place *place, uint3
         if (k == count) {
             sonde__cuda_home_other(&home, UINT64_MAX, UINT64_MAX);
         } else if (owner) {
-            found = add_range(r, found, range, slot_of(r, range->object, owner), cells_for(r, place, range, owner), follows);
+            found = add_range(r, found, range, slot_of(r, range->object, owner), r->no_elements ? 0 : sonde__cuda_cells(place, range, owner - OWNER(0)), follows);
             sonde__cuda_home_other(&home, range->first, range->end);
         } else {
             home.own += range->end - range->first;
@@ -289,11 +192,10 @@ static void fill_ranges(struct reached *r, struct sonde_cuda_place *place, uint3
     t->home = home.at;
     t->home_bytes = home.bytes;
     sonde__plan_remote_close(t, found);
-    t->cells = r->elements ? r->elements->at : 0;
+    t->cells = sonde__cuda_cells_at(place);
 }
 
-/* Another one when memory came or went, or an object has got its first name. */
-static uint64_t version_now(void)
+uint64_t sonde__cuda_ranges_version(void)
 {
     return sonde__cuda_memory_version() + sonde_objects_named();
 }
@@ -301,7 +203,7 @@ static uint64_t version_now(void)
 static void fill_table(struct reached *r, struct sonde_cuda_place *place)
 {
     uint32_t count = 0, room = 256;
-    r->version = version_now();
+    r->version = sonde__cuda_ranges_version();
     r->many = false;
     do {
         room *= 2;
@@ -332,7 +234,7 @@ static struct reached *reached_of(struct sonde_cuda_place *place)
             r->uid = place->uid;
         if (r->uid != place->uid)
             continue;
-        if (r->version != version_now())
+        if (r->version != sonde__cuda_ranges_version())
             fill_table(r, place);
         return r;
     }
@@ -420,7 +322,7 @@ static struct sonde_cuda_remote_area *area_new(const struct sonde_cuda_kernel *k
     a->bytes = parts_of(place) * sonde__plan_part(&plan);
     memcpy(a->sites, reach->sites, k->flow.pointer_count * sizeof *a->sites);
     memcpy(a->owners, reach->owners, k->flow.pointer_count * sizeof *a->owners);
-    if (!(a->at = zeros(place, a->bytes)))
+    if (!(a->at = sonde__cuda_zeros(place, a->bytes)))
         return NULL;
     for (uint32_t i = 0; i < k->function->accesses; i++) {
         const uint32_t pointer = k->flow.pointer[i];
@@ -542,55 +444,10 @@ static void read_area(struct sonde_cuda_remote_area *a, uint64_t launches)
     a->read_launches = launches;
 }
 
-/* What was added to the cells since they were read, in runs. False: no room for them. */
-static bool tell_array(const struct array *a, const struct elements *e, uint64_t (*now)[SONDE_CELL_KINDS])
-{
-    const uint32_t first = a->cells & ~(SONDE_PLAN_CELL_STEP - 1);
-    bool whole = true;
-    for (enum sonde_cell_accesses kind = 0; kind < SONDE_CELL_KINDS; kind++)
-        for (uint32_t k = 0, until; k < a->count; k = until) {
-            const uint64_t bytes = now[first + k][kind] - (e->told ? e->told[first + k][kind] : 0);
-            for (until = k + 1; until < a->count; until++)
-                if (now[first + until][kind] - (e->told ? e->told[first + until][kind] : 0) != bytes)
-                    break;
-            whole &= !bytes || sonde_remote_run_add(a->row, kind, k, until - k, bytes);
-        }
-    return whole;
-}
-
-static void read_elements(struct sonde_cuda_place *place, struct elements *e)
-{
-    const uint64_t bytes = bytes_of(e->used);
-    uint64_t (*now)[SONDE_CELL_KINDS] = sonde__pages_get(bytes_of(e->room));
-    if (!now || sonde__cuda_twins.cuMemcpyDtoHAsync_v2(now, e->at, bytes, place->stream) != CUDA_SUCCESS ||
-        sonde__cuda_twins.cuStreamSynchronize(place->stream) != CUDA_SUCCESS) {
-        sonde_note("comm: the elements that kernels accessed could not be read from the device: they are missing");
-        sonde__pages_put(now, bytes_of(e->room));
-        return;
-    }
-    for (uint32_t k = 0; k < e->arrays; k++)
-        if (tell_array(&e->array[k], e, now))
-            sonde_remote_array_read(e->array[k].row);
-    sonde__pages_put(e->told, bytes_of(e->room));
-    e->told = now;
-}
-
-static struct elements *known_elements(const struct sonde_cuda_place *place)
-{
-    struct elements *found = NULL;
-    sonde__lock(&all.lock);
-    for (uint32_t k = 0; k < PLACES_MAX; k++)
-        if (all.places[k].uid == place->uid)
-            found = all.places[k].elements;
-    sonde__unlock(&all.lock);
-    return found;
-}
-
 void sonde__cuda_remote_read(struct sonde_cuda_place *place, bool last)
 {
-    struct elements *elements = last ? known_elements(place) : NULL;
-    if (elements && elements->used)
-        read_elements(place, elements);
+    if (last)
+        sonde__cuda_cells_read(place);
     sonde__lock(&all.lock);
     struct sonde_cuda_remote_area *first = all.areas;
     sonde__unlock(&all.lock);

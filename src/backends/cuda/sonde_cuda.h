@@ -436,6 +436,8 @@ struct sonde_cuda_place {
 struct sonde_cuda_place *sonde__cuda_place(CUcontext context, uint32_t uid);
 /* That, if it was made. */
 struct sonde_cuda_place *sonde__cuda_place_known(uint32_t uid);
+/* Memory of its device that starts as zeros, in its context and outside of the driver; 0: none. */
+CUdeviceptr sonde__cuda_zeros(struct sonde_cuda_place *place, uint64_t bytes);
 /* Each, with its context current: all, or one (`uid` not 0). */
 void sonde__cuda_places(uint32_t uid, void (*each)(struct sonde_cuda_place *place, bool last), bool last);
 bool sonde__cuda_values_own(uint32_t context_uid, uint32_t stream_id); /* is that stream ours? */
@@ -557,6 +559,8 @@ void sonde__cuda_areas_read(struct sonde_cuda_place *place, bool last);
 /* Whose memory an address is in, for kernels of the place's device: 0: its own, or nobody knows; 1: the host's; else one more than the device that owns it,
  * or SONDE_REMOTE_OTHERS. `object`: which is there, 0 not known. */
 uint32_t sonde__cuda_remote_owner(const struct sonde_cuda_place *place, uint64_t address, uint32_t object);
+/* Another one when memory came or went, or an object has got its first name: what was made of the ranges of memory is outdated. */
+uint64_t sonde__cuda_ranges_version(void);
 /* The stretch between other memory in which most of a device's own lies: `own` grows by the bytes of each range that is its own, in the order of addresses; other
  * memory is told, and at last what begins and ends at UINT64_MAX. */
 struct sonde_cuda_home {
@@ -581,6 +585,16 @@ struct sonde_cuda_remote_area *sonde__cuda_remote_area(const struct sonde_cuda_k
                                                        struct sonde_cuda_place *place);
 CUdeviceptr sonde__cuda_remote_launch(struct sonde_cuda_remote_area *a);
 void sonde__cuda_remote_read(struct sonde_cuda_place *place, bool last);
+
+/* ---- where in an object they are (elements.c) ----------------------------------------------------------- */
+
+/* Where a whole object in other memory has its cells, as struct sonde_plan_remote_range has it; `owner`: as in struct sonde_remote_array. 0: it has none, which is said, or nobody
+ * asked. What is there stays. Outside of the driver, and it locks. */
+uint32_t sonde__cuda_cells(struct sonde_cuda_place *place, const struct sonde_patch_range *range, uint32_t owner);
+/* Where all cells of the context are; 0: there are none yet. */
+CUdeviceptr sonde__cuda_cells_at(const struct sonde_cuda_place *place);
+/* In the context: one thread at a time (places.c). */
+void sonde__cuda_cells_read(struct sonde_cuda_place *place);
 
 /* What of a launch's parameters is looked at or changed (around.c). `function` NULL: of a call that is not known; `parameters` NULL: other
  * calls have set them. */

@@ -323,8 +323,6 @@ static bool check_looks(struct record_options *o)
         sonde_say("--comm-sample is for --comm=kernels and --comm=all");
     else if (o->comm_engine && (!o->comm || strcmp(record_api_names[o->api], "work") != 0))
         sonde_say("--comm-engine=sanitizer is for --comm=kernels and --comm=all, without --api all");
-    else if (o->comm_engine && o->comm_cells)
-        sonde_say("--comm-elements is not for --comm-engine=sanitizer, which counts by line and object");
     else if (o->comm_cells && !o->comm)
         sonde_say("--comm-elements is for --comm=kernels and --comm=all");
     else if (o->counters && !o->series_ns && (o->comm || o->values))
