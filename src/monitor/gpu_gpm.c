@@ -1,7 +1,8 @@
 /* gpu_gpm.c - GPM's counters of a device, of Hopper and later. See nvml.h.
  *
  * GPM tells means between two samples, which should lie 100 ms apart at least. Each is added up with the time between them, so that what
- * is shown is a counter: of whatever window somebody takes, the mean is right.
+ * is shown is a counter: of whatever window somebody takes, the mean is right. One of them, in which time anything ran, takes the library 1.4 ms to compute
+ * (driver 580), and the others nothing: it has samples of its own, further apart.
  */
 #ifdef SONDE_CUDA
 #include <math.h>
@@ -10,12 +11,15 @@
 
 #define LEAST_NS 100000000u
 
-static const struct {
+struct metric {
     enum sonde_gpu_metric_id id;
     unsigned metric;
     double unit; /* of the counter, in a second of the metric */
-} metrics[] = {
+};
+static const struct metric dear[] = {
     {SONDE_GPU_GPM_GRAPHICS, NVML_GPM_METRIC_GRAPHICS_UTIL, .01},
+};
+static const struct metric metrics[] = {
     {SONDE_GPU_GPM_SM, NVML_GPM_METRIC_SM_UTIL, .01},
     {SONDE_GPU_GPM_OCCUPANCY, NVML_GPM_METRIC_SM_OCCUPANCY, .01},
     {SONDE_GPU_GPM_INTEGER, NVML_GPM_METRIC_INTEGER_UTIL, .01},
@@ -34,12 +38,23 @@ static const struct {
 };
 enum { METRICS = sizeof metrics / sizeof *metrics };
 
+static const struct {
+    const struct metric *metrics;
+    int count;
+    enum sonde_gpu_metric_id time;
+} windows[] = {
+    {metrics, METRICS, SONDE_GPU_GPM_TIME},
+    {dear, sizeof dear / sizeof *dear, SONDE_GPU_GPM_GRAPHICS_TIME},
+};
+enum { WINDOWS = sizeof windows / sizeof *windows };
+
 void sonde__gpu_gpm_end(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
 {
-    for (int i = 0; i < 2; i++) {
-        if (s->sample[i])
-            SONDE_NVML(&r->nvml, nvmlGpmSampleFree, s->sample[i]);
-        s->sample[i] = NULL;
+    for (int i = 0; i < 2 * WINDOWS; i++) {
+        nvmlGpmSample_t *sample = &s->window[i / 2].sample[i % 2];
+        if (*sample)
+            SONDE_NVML(&r->nvml, nvmlGpmSampleFree, *sample);
+        *sample = NULL;
     }
 }
 
@@ -50,50 +65,61 @@ void sonde__gpu_gpm_begin(struct sonde__gpu_reader *r, struct sonde__gpu_state *
         s->total[i] = NAN;
     if (SONDE_NVML(&r->nvml, nvmlGpmQueryDeviceSupport, s->handle, &support) != NVML_SUCCESS || !support.isSupportedDevice)
         return;
-    for (int i = 0; i < 2; i++)
-        if (SONDE_NVML(&r->nvml, nvmlGpmSampleAlloc, &s->sample[i]) != NVML_SUCCESS)
+    for (int i = 0; i < 2 * WINDOWS; i++)
+        if (SONDE_NVML(&r->nvml, nvmlGpmSampleAlloc, &s->window[i / 2].sample[i % 2]) != NVML_SUCCESS) {
             sonde__gpu_gpm_end(r, s);
+            return;
+        }
 }
 
 /* False: the two are of one of the device's own periods, and tell nothing. */
-static bool add_up(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, double seconds)
+static bool add_up(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, int w, double seconds)
 {
-    nvmlGpmMetricsGet_t got = {.version = NVML_GPM_METRICS_GET_VERSION, .numMetrics = METRICS, .sample1 = s->sample[0], .sample2 = s->sample[1]};
+    const struct metric *of = windows[w].metrics;
+    const int count = windows[w].count;
+    nvmlGpmMetricsGet_t got = {.version = NVML_GPM_METRICS_GET_VERSION, .numMetrics = (unsigned)count, .sample1 = s->window[w].sample[0], .sample2 = s->window[w].sample[1]};
     bool none = false;
-    for (int i = 0; i < METRICS; i++)
-        got.metrics[i].metricId = metrics[i].metric;
+    for (int i = 0; i < count; i++)
+        got.metrics[i].metricId = of[i].metric;
     if (!sonde__gpu_answered(r, s, SONDE_NVML(&r->nvml, nvmlGpmMetricsGet, &got), "GPM", &none)) {
         if (none)
             sonde__gpu_gpm_end(r, s);
         return true;
     }
-    for (int i = 0; i < METRICS; i++)
+    for (int i = 0; i < count; i++)
         if (got.metrics[i].nvmlReturn == NVML_SUCCESS && !isfinite(got.metrics[i].value))
             return false;
-    s->total[SONDE_GPU_GPM_TIME] += seconds;
-    for (int i = 0; i < METRICS; i++)
+    s->total[windows[w].time] += seconds;
+    for (int i = 0; i < count; i++)
         if (got.metrics[i].nvmlReturn == NVML_SUCCESS && got.metrics[i].value >= 0)
-            s->total[metrics[i].id] = fmax(s->total[metrics[i].id], 0) + got.metrics[i].value * metrics[i].unit * seconds;
+            s->total[of[i].id] = fmax(s->total[of[i].id], 0) + got.metrics[i].value * of[i].unit * seconds;
     return true;
 }
 
-void sonde__gpu_gpm(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, uint64_t now_ns)
+static void look(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, int w, uint64_t now_ns)
 {
+    struct sonde__gpu_window *of = &s->window[w];
     bool none = false;
-    if (s->sample[0] && (!s->sampled_ns || now_ns - s->sampled_ns >= LEAST_NS)) {
-        if (sonde__gpu_answered(r, s, SONDE_NVML(&r->nvml, nvmlGpmSampleGet, s->handle, s->sample[1]), "GPM", &none)) {
-            if (isnan(s->total[SONDE_GPU_GPM_TIME]))
-                s->total[SONDE_GPU_GPM_TIME] = 0;
-            if (!s->sampled_ns || add_up(r, s, (double)(now_ns - s->sampled_ns) / 1e9)) {
-                const nvmlGpmSample_t older = s->sample[0];
-                s->sample[0] = s->sample[1];
-                s->sample[1] = older;
-                s->sampled_ns = now_ns;
-            }
-        } else if (none) {
+    if (!sonde__gpu_answered(r, s, SONDE_NVML(&r->nvml, nvmlGpmSampleGet, s->handle, of->sample[1]), "GPM", &none)) {
+        if (none)
             sonde__gpu_gpm_end(r, s);
-        }
+        return;
     }
+    if (isnan(s->total[windows[w].time]))
+        s->total[windows[w].time] = 0;
+    if (!of->sampled_ns || add_up(r, s, w, (double)(now_ns - of->sampled_ns) / 1e9)) {
+        const nvmlGpmSample_t older = of->sample[0];
+        of->sample[0] = of->sample[1];
+        of->sample[1] = older;
+        of->sampled_ns = now_ns;
+    }
+}
+
+void sonde__gpu_gpm(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, enum sonde__gpu_pace pace, uint64_t now_ns)
+{
+    const int w = pace == SONDE_GPU_DEAR;
+    if (s->window[w].sample[0] && (!s->window[w].sampled_ns || now_ns - s->window[w].sampled_ns >= LEAST_NS))
+        look(r, s, w, now_ns);
     for (int i = SONDE_GPU_GPM_TIME; i < SONDE_GPU_METRICS && s->gpu.up; i++)
         s->gpu.value[i] = s->total[i];
 }

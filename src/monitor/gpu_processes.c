@@ -95,12 +95,38 @@ static void read_use(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
     }
 }
 
-void sonde__gpu_processes(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
+static const struct sonde_gpu_process *find(const struct sonde_gpu_process *of, size_t count, unsigned pid)
 {
+    for (size_t i = 0; i < count; i++)
+        if (of[i].pid == pid)
+            return &of[i];
+    return NULL;
+}
+
+/* Who is new has not been asked about. */
+static bool read_list(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
+{
+    struct sonde_gpu_process *before = s->gpu.processes;
+    const size_t count = s->gpu.process_count;
+    bool all_known = true;
+    s->gpu.processes = NULL;
+    s->gpu.process_count = 0;
     for (int kind = 0; kind < 3 && s->gpu.up; kind++)
         if (!s->without_processes[kind])
             read_kind(r, s, kind);
-    if (s->gpu.up && s->gpu.process_count && !s->without_processes[3])
+    for (size_t i = 0; i < s->gpu.process_count; i++) {
+        const struct sonde_gpu_process *known = find(before, count, s->gpu.processes[i].pid);
+        s->gpu.processes[i].use = known ? known->use : NAN;
+        all_known &= known != NULL;
+    }
+    free(before);
+    return all_known;
+}
+
+void sonde__gpu_processes(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, enum sonde__gpu_pace pace)
+{
+    const bool all_known = pace != SONDE_GPU_SECOND || read_list(r, s);
+    if ((pace == SONDE_GPU_DEAR || !all_known) && s->gpu.up && s->gpu.process_count && !s->without_processes[3])
         read_use(r, s);
 }
 #endif

@@ -1,8 +1,7 @@
 /* gpu_values.c - NVML's values of a device. See nvml.h.
  *
  * What has a field is asked for in one call, the rest in a call each; what a device does not have is asked for once. Those that take the
- * driver long (energy 2.4 ms on an H100, all fields together 4 ms, each first NVLink 0.9 ms) are asked for once a second, however often
- * somebody looks. Of PCIe's bytes there is nothing here: nvmlDeviceGetPcieThroughput waits for 20 ms, and the fields' counters have 32
+ * driver long are asked for less often (energy 2.4 ms on an H100 and 4 ms on an H200, all of it of a processor). Of PCIe's bytes there is nothing here: nvmlDeviceGetPcieThroughput waits for 20 ms, and the fields' counters have 32
  * bits, which a device fills in 78 ms. GPM has them.
  */
 #ifdef SONDE_CUDA
@@ -19,29 +18,30 @@ static const struct field {
     unsigned field;
     int scope;
     double unit; /* of the metric, in the field's */
+    enum sonde__gpu_pace pace;
 } fields[] = {
-    {SONDE_GPU_ENERGY, NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION, 0, 1e-3},
-    {SONDE_GPU_TEMPERATURE_MEMORY, NVML_FI_DEV_MEMORY_TEMP, 0, 1},
-    {SONDE_GPU_PCIE_REPLAYS, NVML_FI_DEV_PCIE_REPLAY_COUNTER, 0, 1},
-    {SONDE_GPU_NVLINK_SENT, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, ALL_LINKS, 1024},
-    {SONDE_GPU_NVLINK_RECEIVED, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, ALL_LINKS, 1024},
-    {SONDE_GPU_NVLINK_CRC, NVML_FI_DEV_NVLINK_ERROR_DL_CRC, ALL_LINKS, 1},
-    {SONDE_GPU_NVLINK_REPLAY, NVML_FI_DEV_NVLINK_ERROR_DL_REPLAY, ALL_LINKS, 1},
-    {SONDE_GPU_NVLINK_RECOVERY, NVML_FI_DEV_NVLINK_ERROR_DL_RECOVERY, ALL_LINKS, 1},
-    {SONDE_GPU_ECC_CORRECTED, NVML_FI_DEV_ECC_SBE_VOL_TOTAL, 0, 1},
-    {SONDE_GPU_ECC_UNCORRECTED, NVML_FI_DEV_ECC_DBE_VOL_TOTAL, 0, 1},
-    {SONDE_GPU_ECC_CORRECTED_EVER, NVML_FI_DEV_ECC_SBE_AGG_TOTAL, 0, 1},
-    {SONDE_GPU_ECC_UNCORRECTED_EVER, NVML_FI_DEV_ECC_DBE_AGG_TOTAL, 0, 1},
-    {SONDE_GPU_ROWS_CORRECTED, NVML_FI_DEV_REMAPPED_COR, 0, 1},
-    {SONDE_GPU_ROWS_UNCORRECTED, NVML_FI_DEV_REMAPPED_UNC, 0, 1},
-    {SONDE_GPU_ROWS_PENDING, NVML_FI_DEV_REMAPPED_PENDING, 0, 1},
-    {SONDE_GPU_ROWS_FAILED, NVML_FI_DEV_REMAPPED_FAILURE, 0, 1},
-    {SONDE_GPU_LIMITED_POWER, NVML_FI_DEV_PERF_POLICY_POWER, 0, 1e-9},
-    {SONDE_GPU_LIMITED_THERMAL, NVML_FI_DEV_PERF_POLICY_THERMAL, 0, 1e-9},
-    {SONDE_GPU_LIMITED_SYNC, NVML_FI_DEV_PERF_POLICY_SYNC_BOOST, 0, 1e-9},
-    {SONDE_GPU_LIMITED_BOARD, NVML_FI_DEV_PERF_POLICY_BOARD_LIMIT, 0, 1e-9},
-    {SONDE_GPU_LIMITED_LOW, NVML_FI_DEV_PERF_POLICY_LOW_UTILIZATION, 0, 1e-9},
-    {SONDE_GPU_LIMITED_RELIABILITY, NVML_FI_DEV_PERF_POLICY_RELIABILITY, 0, 1e-9},
+    {SONDE_GPU_ENERGY, NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION, 0, 1e-3, SONDE_GPU_DEAR},
+    {SONDE_GPU_TEMPERATURE_MEMORY, NVML_FI_DEV_MEMORY_TEMP, 0, 1, SONDE_GPU_SECOND},
+    {SONDE_GPU_PCIE_REPLAYS, NVML_FI_DEV_PCIE_REPLAY_COUNTER, 0, 1, SONDE_GPU_DEAR},
+    {SONDE_GPU_NVLINK_SENT, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, ALL_LINKS, 1024, SONDE_GPU_SECOND},
+    {SONDE_GPU_NVLINK_RECEIVED, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, ALL_LINKS, 1024, SONDE_GPU_SECOND},
+    {SONDE_GPU_NVLINK_CRC, NVML_FI_DEV_NVLINK_ERROR_DL_CRC, ALL_LINKS, 1, SONDE_GPU_SECOND},
+    {SONDE_GPU_NVLINK_REPLAY, NVML_FI_DEV_NVLINK_ERROR_DL_REPLAY, ALL_LINKS, 1, SONDE_GPU_SECOND},
+    {SONDE_GPU_NVLINK_RECOVERY, NVML_FI_DEV_NVLINK_ERROR_DL_RECOVERY, ALL_LINKS, 1, SONDE_GPU_SECOND},
+    {SONDE_GPU_ECC_CORRECTED, NVML_FI_DEV_ECC_SBE_VOL_TOTAL, 0, 1, SONDE_GPU_SECOND},
+    {SONDE_GPU_ECC_UNCORRECTED, NVML_FI_DEV_ECC_DBE_VOL_TOTAL, 0, 1, SONDE_GPU_SECOND},
+    {SONDE_GPU_ECC_CORRECTED_EVER, NVML_FI_DEV_ECC_SBE_AGG_TOTAL, 0, 1, SONDE_GPU_SECOND},
+    {SONDE_GPU_ECC_UNCORRECTED_EVER, NVML_FI_DEV_ECC_DBE_AGG_TOTAL, 0, 1, SONDE_GPU_SECOND},
+    {SONDE_GPU_ROWS_CORRECTED, NVML_FI_DEV_REMAPPED_COR, 0, 1, SONDE_GPU_SECOND},
+    {SONDE_GPU_ROWS_UNCORRECTED, NVML_FI_DEV_REMAPPED_UNC, 0, 1, SONDE_GPU_SECOND},
+    {SONDE_GPU_ROWS_PENDING, NVML_FI_DEV_REMAPPED_PENDING, 0, 1, SONDE_GPU_SECOND},
+    {SONDE_GPU_ROWS_FAILED, NVML_FI_DEV_REMAPPED_FAILURE, 0, 1, SONDE_GPU_SECOND},
+    {SONDE_GPU_LIMITED_POWER, NVML_FI_DEV_PERF_POLICY_POWER, 0, 1e-9, SONDE_GPU_SECOND},
+    {SONDE_GPU_LIMITED_THERMAL, NVML_FI_DEV_PERF_POLICY_THERMAL, 0, 1e-9, SONDE_GPU_DEAR},
+    {SONDE_GPU_LIMITED_SYNC, NVML_FI_DEV_PERF_POLICY_SYNC_BOOST, 0, 1e-9, SONDE_GPU_SECOND},
+    {SONDE_GPU_LIMITED_BOARD, NVML_FI_DEV_PERF_POLICY_BOARD_LIMIT, 0, 1e-9, SONDE_GPU_SECOND},
+    {SONDE_GPU_LIMITED_LOW, NVML_FI_DEV_PERF_POLICY_LOW_UTILIZATION, 0, 1e-9, SONDE_GPU_SECOND},
+    {SONDE_GPU_LIMITED_RELIABILITY, NVML_FI_DEV_PERF_POLICY_RELIABILITY, 0, 1e-9, SONDE_GPU_SECOND},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 _Static_assert(FIELDS <= sizeof((struct sonde__gpu_state *)0)->without_field, "without_field has too few");
@@ -68,13 +68,13 @@ static double number_of(const nvmlFieldValue_t *v)
     }
 }
 
-static void read_fields(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
+static void read_fields(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, enum sonde__gpu_pace pace)
 {
     nvmlFieldValue_t values[FIELDS] = {0};
     const struct field *of[FIELDS];
     int count = 0;
     for (int i = 0; i < FIELDS; i++)
-        if (!s->without_field[i]) {
+        if (!s->without_field[i] && fields[i].pace == pace) {
             values[count].fieldId = fields[i].field;
             values[count].scopeId = (unsigned)fields[i].scope;
             of[count++] = &fields[i];
@@ -82,7 +82,7 @@ static void read_fields(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
     bool none = false;
     if (!count || !sonde__gpu_answered(r, s, SONDE_NVML(&r->nvml, nvmlDeviceGetFieldValues, s->handle, count, values), "nvmlDeviceGetFieldValues", &none)) {
         for (int i = 0; i < FIELDS; i++)
-            s->without_field[i] |= none;
+            s->without_field[i] |= none && fields[i].pace == pace;
         return;
     }
     for (int i = 0; i < count && s->gpu.up; i++)
@@ -229,37 +229,37 @@ static nvmlReturn_t performance_state(const struct sonde__nvml *nvml, nvmlDevice
 static const struct {
     read_function *read;
     const char *name; /* for people */
-    bool slow;
+    enum sonde__gpu_pace pace;
 } calls[] = {
-    {power, "power", false},
-    {power_limit, "the power limit", false},
-    {temperature, "the temperature", false},
-    {clock_graphics, "the graphics clock", false},
-    {clock_sm, "the multiprocessors' clock", false},
-    {clock_memory, "the memory's clock", false},
-    {clock_video, "the video clock", false},
-    {use, "utilization", false},
-    {encoder, "the encoder's utilization", false},
-    {decoder, "the decoder's utilization", false},
-    {memory, "memory", false},
-    {bar1, "BAR1 memory", true},
-    {pcie_generation, "the PCIe generation", true},
-    {pcie_width, "the PCIe width", true},
-    {links, "the state of NVLinks", true},
-    {reasons, "throttle reasons", false},
-    {performance_state, "the performance state", false},
-    {fan, "the fan", true},
+    {power, "power", SONDE_GPU_LOOK},
+    {power_limit, "the power limit", SONDE_GPU_LOOK},
+    {temperature, "the temperature", SONDE_GPU_LOOK},
+    {clock_graphics, "the graphics clock", SONDE_GPU_LOOK},
+    {clock_sm, "the multiprocessors' clock", SONDE_GPU_LOOK},
+    {clock_memory, "the memory's clock", SONDE_GPU_LOOK},
+    {clock_video, "the video clock", SONDE_GPU_LOOK},
+    {use, "utilization", SONDE_GPU_LOOK},
+    {encoder, "the encoder's utilization", SONDE_GPU_LOOK},
+    {decoder, "the decoder's utilization", SONDE_GPU_LOOK},
+    {memory, "memory", SONDE_GPU_LOOK},
+    {bar1, "BAR1 memory", SONDE_GPU_DEAR},
+    {pcie_generation, "the PCIe generation", SONDE_GPU_SECOND},
+    {pcie_width, "the PCIe width", SONDE_GPU_SECOND},
+    {links, "the state of NVLinks", SONDE_GPU_SECOND},
+    {reasons, "throttle reasons", SONDE_GPU_LOOK},
+    {performance_state, "the performance state", SONDE_GPU_LOOK},
+    {fan, "the fan", SONDE_GPU_SECOND},
 };
 
-void sonde__gpu_values(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, bool slow)
+void sonde__gpu_values(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, enum sonde__gpu_pace pace)
 {
     for (size_t i = 0; i < sizeof calls / sizeof *calls && s->gpu.up; i++) {
         bool without = s->without_calls >> i & 1;
-        if (!without && calls[i].slow == slow)
+        if (!without && calls[i].pace == pace)
             sonde__gpu_answered(r, s, calls[i].read(&r->nvml, s->handle, s->gpu.value), calls[i].name, &without);
         s->without_calls |= (uint64_t)without << i;
     }
-    if (s->gpu.up && slow)
-        read_fields(r, s);
+    if (s->gpu.up && pace != SONDE_GPU_LOOK)
+        read_fields(r, s, pace);
 }
 #endif

@@ -25,12 +25,20 @@ double sonde_gpu_share(const struct sonde_gpu *gpu, enum sonde_gpu_metric_id id)
 #include "nvml.h"
 
 enum { RETRY_S = 60 };
-#define SLOW_NS 900000000u /* a look each second finds it due */
+#define SECOND_NS  900000000u /* a look each second finds it due */
+#define DEAR_SHARE 400u       /* what takes the driver long may take one part of so many of a processor, of all devices together */
 
 static uint64_t now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t processor_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
@@ -115,7 +123,6 @@ static void forget_values(struct sonde_gpu *g)
 {
     for (int i = 0; i < SONDE_GPU_METRICS; i++)
         g->value[i] = NAN;
-    g->process_count = 0;
 }
 
 /* The devices are those that are there now; one that is lost later keeps its number. */
@@ -187,9 +194,48 @@ static bool is_back(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
         SONDE_NVML(&r->nvml, nvmlDeviceGetUUID, s->handle, uuid, sizeof uuid - 1) != NVML_SUCCESS || strcmp(uuid, s->gpu.uuid) != 0)
         return false;
     s->gpu.up = true;
-    s->sampled_ns = s->slow_ns = 0;
+    memset(s->read_ns, 0, sizeof s->read_ns);
+    s->window[0].sampled_ns = s->window[1].sampled_ns = 0;
     sonde_text_format(&r->notes, "device %u, %s at %s, is back\n", s->gpu.number, s->gpu.name, s->gpu.bus);
     return true;
+}
+
+static uint64_t due_after(const struct sonde__gpu_reader *r, enum sonde__gpu_pace pace)
+{
+    uint64_t dear_ns = 0;
+    for (size_t i = 0; i < r->count && pace == SONDE_GPU_DEAR; i++)
+        dear_ns += r->states[i].dear_ns;
+    return dear_ns * DEAR_SHARE > SECOND_NS ? dear_ns * DEAR_SHARE : SECOND_NS;
+}
+
+/* What takes long is read of one device at a look, unless looks are seldom. */
+static bool is_due(const struct sonde__gpu_reader *r, const struct sonde__gpu_state *s, enum sonde__gpu_pace pace)
+{
+    const uint64_t after_ns = due_after(r, pace), since_ns = s->gpu.read_ns - s->read_ns[pace];
+    if (!s->read_ns[pace])
+        return true;
+    return since_ns >= (pace == SONDE_GPU_DEAR && r->dear_read ? after_ns + SECOND_NS : after_ns);
+}
+
+/* What is read at a pace is kept until it is read again. */
+static void read_at(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, enum sonde__gpu_pace pace)
+{
+    struct sonde_gpu *g = &s->gpu;
+    const uint64_t before_ns = processor_ns();
+    if (!g->up || !is_due(r, s, pace))
+        return;
+    s->read_ns[pace] = g->read_ns;
+    forget_values(g);
+    sonde__gpu_values(r, s, pace);
+    memcpy(s->kept[pace], g->value, sizeof s->kept[pace]);
+    if (g->up)
+        sonde__gpu_processes(r, s, pace);
+    if (g->up && pace == SONDE_GPU_DEAR)
+        sonde__gpu_gpm(r, s, pace, now_ns());
+    if (pace == SONDE_GPU_DEAR) {
+        s->dear_ns = processor_ns() - before_ns;
+        r->dear_read = true;
+    }
 }
 
 static void read_device(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
@@ -200,24 +246,20 @@ static void read_device(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
     g->read_ns = now_ns();
     if (!g->up && !is_back(r, s))
         return;
-    const bool slow = !s->slow_ns || g->read_ns - s->slow_ns >= SLOW_NS;
-    if (slow) {
-        s->slow_ns = g->read_ns;
-        forget_values(g);
-        sonde__gpu_values(r, s, true);
-        memcpy(s->slow, g->value, sizeof s->slow);
-    }
-    memcpy(g->value, s->slow, sizeof g->value);
+    read_at(r, s, SONDE_GPU_SECOND);
+    read_at(r, s, SONDE_GPU_DEAR);
+    for (int i = 0; i < SONDE_GPU_METRICS; i++)
+        g->value[i] = isnan(s->kept[SONDE_GPU_SECOND][i]) ? s->kept[SONDE_GPU_DEAR][i] : s->kept[SONDE_GPU_SECOND][i];
     if (g->up)
-        sonde__gpu_values(r, s, false);
+        sonde__gpu_values(r, s, SONDE_GPU_LOOK);
     if (g->up)
-        sonde__gpu_gpm(r, s, now_ns());
+        sonde__gpu_gpm(r, s, SONDE_GPU_LOOK, now_ns());
     if (g->up && r->sampled)
         sonde__gpu_pm(r, s, now_ns());
-    if (g->up && slow)
-        sonde__gpu_processes(r, s);
-    if (!g->up)
+    if (!g->up) {
         forget_values(g);
+        g->process_count = 0;
+    }
 }
 
 void sonde_gpus_read(struct sonde_gpus *gpus)
@@ -225,6 +267,7 @@ void sonde_gpus_read(struct sonde_gpus *gpus)
     struct sonde__gpu_reader *r = gpus->reader;
     if (!r->begun)
         begin(r, now_ns());
+    r->dear_read = false;
     for (size_t i = 0; i < r->count; i++)
         read_device(r, &r->states[i]);
 }

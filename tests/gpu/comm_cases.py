@@ -150,6 +150,25 @@ def check_graphed(m):
     yield equal("launches, and those that were looked at", coverage, {"to_host": (12, 12), "from_host": (11, 11), "only_here": (11, 11), "to_other": (6, 6)})
 
 
+def check_imported(m):
+    """imported.cu: each GPU stores into the next one's memory and loads from the host's, three times 1,024 numbers."""
+    devices, each, known = len(m.outcome.out.split()), 3 * 1024, {}
+    for d in range(devices):
+        known["load_host", marked_line(source("imported"), "load_host"), "host", d, "load"] = each, 4 * each
+        if devices > 1: # with one, what it imports is its own
+            known["store_next", marked_line(source("imported"), "store_next"), d, (d + 1) % devices, "store"] = each, 4 * each
+    yield equal("accesses through imported handles", accesses(m.view("comm")["lines"], lambda row: (row["kernel"].split("(")[0], row["line"], row["from"], row["to"], row["kind"])), known)
+
+
+def check_graphed_values(m):
+    """The same: one kernel alone stores threes, in half of its threads; each access is its own kernel's."""
+    view = m.view("values")
+    coverage = {row["kernel"].split("(")[0]: (row["engine"], row["launches"], row["looked_at"]) for row in view["coverage"]}
+    yield equal("launches, and those that were looked at", coverage, {name: ("sanitizer", n, n) for name, n in (("to_host", 12), ("from_host", 11), ("only_here", 11), ("to_other", 6))})
+    threes = {(p["operation"].split("(")[0], p["bytes"]) for o in view["objects"] for p in o["patterns"] if p["evidence"].endswith(" 3")}
+    yield equal("who stores threes, and how many bytes in five launches and in one", sorted(threes), [("to_other", 2048), ("to_other", 10240)])
+
+
 BULK = 3 * 24 * 512 * 4  # of bulk.cu: bytes of a kernel's launches, which count in pieces of 16
 
 
@@ -265,6 +284,9 @@ CASES = [
     Case("remote-sampled", ["{bin}/remote"], checks=[check_sampled], options=["--comm", "--comm-sample", "1/3"], gpus=2),
     Case("bulk", ["{bin}/bulk"], checks=[by_machine(check_bulk)], options=MACHINE, gpus=2),
     Case("graphed-machine", ["{bin}/graphed"], checks=[by_machine(check_graphed)], options=MACHINE),
+    Case("imported", ["{bin}/imported"], checks=[check_imported], options=["--comm"]),
+    Case("imported-machine", ["{bin}/imported"], checks=[by_machine(check_imported)], options=MACHINE),
+    Case("graphed-values", ["{bin}/graphed"], checks=[check_graphed_values], options=["--values=fine", "--values-engine=sanitizer", "--values-sample", "1/1"]),
     Case("remote-elements", ["{bin}/remote"], checks=[check_elements_add_up], options=["--comm", "--comm-elements"], gpus=2),
     Case("elements", ["{bin}/elements"], checks=[check_elements], options=["--comm", "--comm-elements"], gpus=2),
     Case("elements-machine", ["{bin}/elements"], checks=[by_machine(check_elements)], options=[*MACHINE, "--comm-elements"], gpus=2),

@@ -17,7 +17,7 @@ import time
 SKIP = 77
 HERE = os.path.dirname(os.path.abspath(__file__))
 ORDER_KINDS = {"none", "marker", "barrier", "synchronize", "event_record", "event_wait", "collective"}
-DRIVER_PROGRAMS = {"between", "unchanged", "rectangles", "batch", "destroyed", "entries", "green", "memory", "jit", "refused", "remote", "stalls", "unloaded"}
+DRIVER_PROGRAMS = {"between", "unchanged", "rectangles", "batch", "destroyed", "entries", "green", "imported", "memory", "jit", "refused", "remote", "stalls", "unloaded"}
 CODE_FILES = {"module": "cubin", "fat": "fatbin"}  # that programs load
 sys.setrecursionlimit(20000)  # calling contexts nest as deeply as stacks do
 

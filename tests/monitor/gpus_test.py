@@ -164,6 +164,46 @@ class Gpus(cli.Case):
                 for device in (0, 1):
                     self.gpm(moment, device, before, after)
 
+    def test_what_takes_long_is_asked_for_seldom(self):
+        """Energy that takes 5 ms of a processor: with two devices each 4 s, so that both take 0.25 %. What takes nothing is asked for each second."""
+        path = os.path.join(self.folder, "energy")
+        self.environment["SONDE_TEST_NVML_ENERGY"] = path
+
+        def asked(burn):
+            self.want(f"moment 1\nburn {burn}\n")
+            if os.path.exists(path):
+                os.remove(path)
+            with self.monitor(interval="100ms") as monitor:
+                looks = lambda: samples(monitor.text())["sonde_monitor_looks_total"][()]  # noqa: E731
+                until(lambda: looks() > 2, "looks")
+                began = time.monotonic()
+                time.sleep(6)
+                with open(path, encoding="utf-8") as file:
+                    devices = file.read().split()
+                passed, known = time.monotonic() - began, samples(monitor.text())
+            self.assertAlmostEqual(of(known, "sonde_nvml_energy_joules_total", device="1")[()], float(self.recorded.moments[1]["field:0", 1, "83"][1][2]) * 1e-3)
+            return passed, devices.count("0"), devices.count("1")
+        passed, first, second = asked(5)
+        self.assertLessEqual(max(first, second), 2 + passed // 4)
+        self.assertGreaterEqual(min(first, second), 1)
+        passed, first, second = asked(0)
+        self.assertGreaterEqual(min(first, second), 3)
+
+    def test_time_in_which_anything_ran(self):
+        """It has samples of its own, further apart, and their time beside it."""
+        with self.monitor() as monitor:
+            self.want("moment 1\n")
+            seen = lambda: of(samples(monitor.text()), "sonde_gpm_active_sampled_seconds_total", device="0").get((), 0)  # noqa: E731
+            start = seen()
+            until(lambda: seen() > start + .25, "two samples of this moment")
+            before = samples(monitor.text())
+            start = seen()
+            until(lambda: seen() > start, "one more")
+            after = samples(monitor.text())
+            ran, time_ = (of(after, name, device="0")[()] - of(before, name, device="0")[()]
+                          for name in ("sonde_gpm_active_seconds_total", "sonde_gpm_active_sampled_seconds_total"))
+            self.assertAlmostEqual(ran / time_, float(self.recorded.moments[1]["gpm", 0, "1"][1][0].split("|")[0]) / 100, delta=1e-5)
+
     def gpm(self, moment, device, before, after):
         def grew(name, labels):
             return of(after, name, device=str(device), **labels)[()] - of(before, name, device=str(device), **labels)[()]

@@ -11,6 +11,9 @@
  *     moment N                     the moment that is answered with (else the first)
  *     fail STATUS FUNCTION [DEVICE]    a function that answers so instead; `*`: all that take a device
  *     limit N                      so many processes fit no list
+ *     burn MS                      so long a processor works for a device's energy
+ *
+ * A device's energy is a line of the file that SONDE_TEST_NVML_ENERGY names, if it does, each time it is asked for.
  */
 #include <nvml.h>
 #include <stdio.h>
@@ -290,6 +293,21 @@ nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *
     return status;
 }
 
+static void asked_for_energy(unsigned device)
+{
+    const char *path = getenv("SONDE_TEST_NVML_ENERGY"), *burn = strstr(changes, "burn ");
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    const double until = burn ? (double)now.tv_sec + (double)now.tv_nsec * 1e-9 + atof(burn + 5) * 1e-3 : 0;
+    while ((double)now.tv_sec + (double)now.tv_nsec * 1e-9 < until)
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    FILE *file = path ? fopen(path, "ae") : NULL;
+    if (file) {
+        fprintf(file, "%u\n", device);
+        fclose(file);
+    }
+}
+
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *fields)
 {
     read_changes();
@@ -303,6 +321,8 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldV
         else
             snprintf(name, sizeof name, "field:%u", fields[i].scopeId);
         snprintf(word, sizeof word, "%u", fields[i].fieldId);
+        if (fields[i].fieldId == NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION)
+            asked_for_energy(device->number);
         const struct line *l = find(moment, name, device->number, word);
         fields[i].nvmlReturn = l ? (nvmlReturn_t)l->status : NVML_ERROR_NOT_SUPPORTED;
         if (l && l->status == 0) {
