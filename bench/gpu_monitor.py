@@ -1,13 +1,16 @@
 """The section `monitor` of bench/gpu.py: what a `sonde monitor` beside a program costs it, by how often it looks and by what the hardware is to count, and
-what the monitor itself takes: empty launches, and a vector add that is bound by memory (tests/gpu/programs/series.cu).
+what the monitor itself takes: empty launches, a vector add that is bound by memory (tests/gpu/programs/series.cu), and the two loads of gpu_load.py, whose one process
+runs all of their rounds.
 """
 import os
 import re
 import signal
+import statistics
 import subprocess
 import time
 import urllib.request
 
+import gpu_rounds
 import harness
 from gpu_values import compiled, table
 
@@ -56,13 +59,33 @@ class Beside:
         return {name: after[name] - self.before[name] for name in after}
 
 
-def beside(bench, plain, options):
+def beside(bench, options, measure):
     monitor = Beside(bench, options)
     try:
-        figures = bench.number(plain)
+        figures = measure()
     finally:
         took = monitor.end()
     return {**figures, **took}
+
+
+def rounds(bench, load, measure, seconds, nothing):
+    variants = {nothing: measure}
+    for name, options in MONITORS.items():
+        variants[name] = lambda options=options: beside(bench, options, measure)
+    return bench.rounds(f"monitor: {load}", variants, set(variants), seconds, 9)
+
+
+def torch_loads(bench, seconds, nothing, found):
+    server = gpu_rounds.Server("monitored", [bench.python, os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu_load.py"), "none"], {}, bench.work)
+    try:
+        server.ready(time.monotonic() + gpu_rounds.READY_SECONDS)
+        for load, count in (("small", 200), ("train", 40)):
+            def measure(load=load, count=count):
+                return {"ns": statistics.median(server.block(load, count // 10, count)["ms"]) * 1e6}
+            found[f"PyTorch: {load}"] = rounds(bench, load, measure, seconds / 2, nothing)
+    except gpu_rounds.Gone as why:
+        bench.failed["monitor: PyTorch"] = str(why)
+    server.end()
 
 
 def alone(bench):
@@ -86,11 +109,9 @@ def run(bench, seconds, nothing):
     if not compiled(bench, os.path.join("..", "tests", "gpu", "programs", "series.cu"), program, f"-arch=sm_{major}{minor}"):
         return
     loads = {"200,000 empty launches": [bench.launch, "launches", "200000"], "20,000 vector adds of 76 µs": [program, "20000", "time"]}
-    found = {}
+    found, each = {}, max(seconds - 10 * len(MONITORS) - 15, 30) / (len(loads) + 2)
     for load, plain in loads.items():
-        variants = {nothing: lambda plain=plain: bench.number(plain)}
-        for name, options in MONITORS.items():
-            variants[name] = lambda plain=plain, options=options: beside(bench, plain, options)
-        found[load] = bench.rounds(f"monitor: {load}", variants, set(variants), max(seconds - 10 * len(MONITORS), 30) / len(loads), 7)
+        found[load] = rounds(bench, load, lambda plain=plain: bench.number(plain), each, nothing)
+    torch_loads(bench, 2 * each, nothing, found)
     table(bench, f"{gpu.count} devices. × of the same without a monitor.", MONITORS, found, found, nothing)
     alone(bench)
