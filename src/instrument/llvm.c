@@ -439,6 +439,7 @@ static int add_functions(ref context, ref module, bool spir, uint32_t what)
 {
 #define TEXTS(name) name, sizeof name / sizeof *name
     enum { TEXT_MAX = 65536 };
+    const bool cells = what & SONDE_PLAN_CELLS;
     const struct {
         bool wanted;
         const char *const *texts;
@@ -449,8 +450,10 @@ static int add_functions(ref context, ref module, bool spir, uint32_t what)
         {what & SONDE_PLAN_VALUES && spir, TEXTS(llvm_together_texts)},
         {what & SONDE_PLAN_VALUES, TEXTS(llvm_guess_texts)},
         {what & SONDE_PLAN_SETS, TEXTS(llvm_mark_texts)},
-        {what & SONDE_PLAN_REMOTE && !spir, TEXTS(llvm_remote_texts)},
-        {what & SONDE_PLAN_REMOTE && spir, TEXTS(llvm_spir_remote_texts)},
+        {what & SONDE_PLAN_REMOTE && !cells && !spir, TEXTS(llvm_remote_texts)},
+        {what & SONDE_PLAN_REMOTE && !cells && spir, TEXTS(llvm_spir_remote_texts)},
+        {cells && !spir, TEXTS(llvm_cells_texts)},
+        {cells && spir, TEXTS(llvm_spir_cells_texts)},
         {what & SONDE_PLAN_BLOCKS && !spir, TEXTS(llvm_choice_texts)},
         {what & SONDE_PLAN_BLOCKS && spir, TEXTS(llvm_spir_choice_texts)},
     };

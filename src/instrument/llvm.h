@@ -79,7 +79,7 @@ struct sonde_llvm_module {
 
 /* Look LLVM up, once. `library`: of dlopen. False: it is not there, or too old. */
 bool sonde__llvm_open(void *library);
-/* `what`: SONDE_PLAN_SETS, or VALUES with what belongs to it (COUNTS, OWNERS), perhaps GUESSES, at some cost; or both. Or REMOTE.
+/* `what`: SONDE_PLAN_SETS, or VALUES with what belongs to it (COUNTS, OWNERS), perhaps GUESSES, at some cost; or both. Or REMOTE, perhaps with CELLS.
  * `every`: of which work-groups, without SETS (plan.h): SONDE_PLAN_BLOCKS comes with it. `lanes`: of SPIR; may be NULL. The bitcode is changed. 0; SONDE_ENOMEM; SONDE_EFORMAT: LLVM does not read it, or refuses what was made of it. */
 int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, uint32_t every, const struct sonde_llvm_lanes *lanes, struct sonde_llvm_module *out);
 

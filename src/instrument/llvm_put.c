@@ -324,7 +324,7 @@ static void put_remote(struct maker *m, uint32_t access)
     const uint64_t bit = a->parameter && a->parameter <= 64 ? 1ull << (a->parameter - 1) : 0;
     const ref system = sonde__llvm.BuildICmp(m->b, IS_NOT_EQUAL, sonde__llvm.BuildAnd(m->b, m->system, constant(m, bit), ""), constant(m, 0), "");
     ref argument[] = {m->table, word_at(m, m->counters, access * SONDE_PLAN_REMOTE_SLOTS * sizeof(uint64_t)), put_address(m, access),
-                      constant(m, (uint64_t)a->element_bytes * a->elements), sonde__llvm.ConstInt(sonde__llvm.IntTypeInContext(k->context, 1), a->writes, 0), system};
+                      constant(m, (uint64_t)a->element_bytes * a->elements), sonde__llvm.ConstInt(sonde__llvm.IntTypeInContext(k->context, 1), a->writes, 0), system, constant(m, sonde__plan_cell_kind(a->what) * sizeof(uint64_t))};
     put_call(m, "sonde_remote", argument, sizeof argument / sizeof *argument);
 }
 

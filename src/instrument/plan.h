@@ -169,10 +169,12 @@ struct sonde_plan_remote {
 struct sonde_plan_shared {
     uint64_t begin, bytes; /* of all ranges */
     uint64_t ranges, own;  /* how many; the owner that the kernel's device is */
+    uint64_t cells;        /* address of the array of all cells: SONDE_PLAN_CELLS */
     struct sonde_plan_shared_range { /* in the order of their addresses */
         uint64_t begin, bytes;
         uint64_t writers; /* address of the first byte; 0: the memory has a place of its own, and slot[0] is its owner's */
         uint8_t slot[SONDE_PLAN_SHARED_OWNERS];
+        uint32_t cells[SONDE_PLAN_SHARED_OWNERS]; /* SONDE_PLAN_CELLS: as in struct sonde_plan_remote_range, of each owner */
     } range[SONDE_PLAN_SHARED_RANGES];
 };
 

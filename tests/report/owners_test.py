@@ -84,15 +84,51 @@ class Owners(Case):
                 self.assertTrue(all((row["reason"] or "").startswith("the host may have") for row in value["coverage"]) if case == "fine" else True)
                 self.assertEqual("which nobody sees" in " ".join(self.ok("report", path, "comm").out.split()), case in SILENT)
 
+    def test_elements(self):
+        """All that is accessed of an object is in its cells, at its place."""
+        def cells(path, kind, start, end):
+            found = {}
+            for row in self.json(path, "comm", "--by", "element")["elements"]:
+                if (row["kind"], row["from"], row["to"]) == (kind, start, end):
+                    for run in row["runs"]:
+                        for k in range(run["cells"]):
+                            found[run["first_byte"] + k * row["cell_bytes"]] = found.get(run["first_byte"] + k * row["cell_bytes"], 0) + run["bytes"]
+            return found
+
+        def ways(rows):
+            sums = {}
+            for row in rows:
+                if row["kind"] in ("load", "store", "atomic") and row["site"]:  # nobody allocated the host's own memory for kernels
+                    key = row["site"].split(" ←")[0], row["from"], row["to"], row["kind"]
+                    sums[key] = sums.get(key, 0) + row["bytes"]
+            return sums
+        known = {"pair": ("load", 0, 1, {4 * k: 3 * 4 for k in range(N)}), "halves": ("store", 1, 0, {4 * k: 4 for k in range(N // 2)})}
+        for case, expected in {**CASES, **(OF_INTEL if RUNTIME else {})}.items():
+            with self.subTest(case):
+                path, value = self.comm(case, "--comm-elements")
+                if not RUNTIME or case not in ("atomics", "binary"):
+                    self.assertEqual(found_in(value["lines"]), expected)
+                self.assertEqual(ways(value["elements"]), ways(value["objects"]))
+                self.assertEqual(value["elements_unread"], 0)
+                if case in known:
+                    self.assertEqual(cells(path, *known[case][:3]), known[case][3])
+        path, _ = self.comm("pair", "--comm-elements=64")
+        self.assertEqual(cells(path, "load", 0, 1), {256 * k: 3 * 256 for k in range(64)})
+
     def test_drawn(self):
         """Kernels and operations drawn at random: whose each element is by the rules is known to the program, too."""
-        for seed in range(1, 4):
-            path = self.record(PROGRAM, "drawn", str(seed), options=("--comm",))
+        for seed in range(1, 5):
+            path = self.record(PROGRAM, "drawn", str(seed), options=("--comm", "--comm-elements") if seed > 2 else ("--comm",))
             name = lambda number: "host" if number == "-1" else int(number)
             expected = {(kind, name(a), name(b)): int(count) for kind, a, b, count in (line.split() for line in self.said.splitlines() if line.startswith(("load", "store")))}
             value = self.json(path, "comm")
             found = {(row["kind"], row["from"], row["to"]): row["operations"] for row in value["pairs"] if row["kind"] in ("load", "store")}
             self.assertEqual(found, expected, seed)
+            cells = {}
+            for row in value["elements"]:
+                key = row["kind"], row["from"], row["to"]
+                cells[key] = cells.get(key, 0) + row["bytes"]
+            self.assertEqual(cells, {(row["kind"], row["from"], row["to"]): row["bytes"] for row in value["pairs"] if row["kind"] in ("load", "store")} if seed > 2 else {}, seed)
             self.assertTrue(len(expected) > 2 and all(row["exact"] for row in value["pairs"]))
 
     def test_paused(self):

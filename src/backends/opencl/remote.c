@@ -37,6 +37,11 @@ static struct {
 
 static struct sonde_shared_map by_hash; /* -> struct area */
 
+static uint32_t plan(void)
+{
+    return SONDE_PLAN_REMOTE | (sonde_remote_cells() ? SONDE_PLAN_CELLS : 0u);
+}
+
 /* ---- areas ---------------------------------------------------------------------------------------------------- */
 
 /* Under all.lock; it is never given back. NULL: no memory. */
@@ -52,8 +57,6 @@ static struct area *area_new(const cl_icd_dispatch *real, const struct sonde_cl_
             sonde__cl_area_put(t->code, host);
         return NULL;
     }
-    if (sonde_remote_cells())
-        sonde_note("comm: no elements of what OpenCL kernels access are counted (--comm-elements)");
     a->code = t->code;
     a->place = reach->place;
     a->device = reach->device_id;
@@ -140,7 +143,7 @@ static bool reads_pointers(const struct sonde_llvm_kernel *code)
 /* What it writes, and is not looked at, is the device's, all of it. */
 static void take_all(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel handle, struct sonde_cl_kernel *kernel)
 {
-    const struct sonde_cl_twin *t = sonde__cl_twin_of(sonde__cl_target(queue), queue, handle, kernel, SONDE_PLAN_REMOTE);
+    const struct sonde_cl_twin *t = sonde__cl_twin_of(sonde__cl_target(queue), queue, handle, kernel, plan());
     enqueue->code = t && t->code && t->code->accesses ? t->code : NULL;
     for (uint32_t i = 0; i < kernel->argument_count; i++) {
         const void *pointer = pointer_of(kernel, i);
@@ -188,7 +191,7 @@ static enum sonde_value_missed swap(struct sonde_cl_enqueue *enqueue, cl_command
     const bool pointed = (reach->any && points(reach, kernel, &silent)) || system;
     if (!reach->any && !system)
         return SONDE_VALUE_MISSED_NONE;
-    struct sonde_cl_twin *t = sonde__cl_twin_of(real, queue, handle, kernel, SONDE_PLAN_REMOTE);
+    struct sonde_cl_twin *t = sonde__cl_twin_of(real, queue, handle, kernel, plan());
     const bool reads = t && t->code && t->code->accesses && reads_pointers(t->code);
     if (t && t->code && t->code->accesses && !pointed && !reads)
         return SONDE_VALUE_MISSED_NONE;
@@ -340,6 +343,8 @@ void sonde__cl_remote_read(bool last)
         read_area(a);
         a->read_launches = launches;
     }
+    if (last)
+        sonde__cl_shared_read();
 }
 
 void sonde__cl_remote_forget(void)

@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "backends/cells/cells.h"
 #include "guest/lock.h"
 #include "guest/memory.h"
 
@@ -58,6 +59,10 @@ struct sonde_cl_place {
         uint64_t version; /* 1 + that of all; 0: none yet */
         bool any, many, silent;
         cl_mem mem;       /* as the runtime has it */
+        struct elements { /* of what the device's kernels access (--comm-elements); NULL: none yet */
+            struct sonde_cells cells;
+            struct sonde_cell *at;
+        } *elements;
     } tables[DEVICES_MAX];
 };
 
@@ -257,6 +262,25 @@ static uint32_t slot_of(struct sonde_cl_place *p, const struct stretch *s, uint3
     return slot < SLOTS ? slot : slot_in(p, 0, owner, SLOTS_SITES, SONDE_PLAN_SHARED_SYSTEM);
 }
 
+/* In memory of the host, which processors reach wherever it is. Without any it has no room; NULL: no memory at all, or nobody asked. */
+static struct elements *elements_of(struct sonde_cl_place *p, uint32_t device)
+{
+    struct elements *e = p->tables[device].elements;
+    if (e || !sonde__cells_room() || !(e = sonde__memory_get(sizeof *e)))
+        return e;
+    e->at = sonde__pages_get(sonde__cells_bytes(sonde__cells_room()));
+    e->cells.room = e->at ? sonde__cells_room() : 0;
+    e->cells.device = p->id[device];
+    return p->tables[device].elements = e;
+}
+
+static uint32_t cells_of(struct sonde_cl_place *p, uint32_t device, const struct stretch *s, uint32_t owner)
+{
+    struct elements *e = elements_of(p, device);
+    const uint32_t object = e ? sonde__cl_svm_object((void *)s->from) : 0;
+    return object ? sonde__cells_of(&e->cells, object, owner >= DEVICES ? p->id[owner - DEVICES] : 0, s->bytes) : 0;
+}
+
 static bool add_range(const cl_icd_dispatch *real, struct sonde_cl_place *p, uint32_t device, struct stretch *s)
 {
     struct sonde_plan_shared *t = &all.table;
@@ -270,12 +294,16 @@ static bool add_range(const cl_icd_dispatch *real, struct sonde_cl_place *p, uin
     r->bytes = s->bytes;
     r->writers = fixed ? 0 : (uintptr_t)s->writers;
     memset(r->slot, SLOTS, sizeof r->slot);
-    if (fixed)
+    memset(r->cells, 0, sizeof r->cells);
+    if (fixed) {
         r->slot[0] = (uint8_t)slot_of(p, s, fixed);
+        r->cells[0] = cells_of(p, device, s, fixed);
+    }
     whole &= !fixed || r->slot[0] < SLOTS;
     for (uint32_t owner = first; !fixed && owner < DEVICES + p->devices; owner++)
         if (owner != DEVICES + device) {
             r->slot[owner] = (uint8_t)slot_of(p, s, owner);
+            r->cells[owner] = cells_of(p, device, s, owner);
             whole &= r->slot[owner] < SLOTS;
         }
     return whole;
@@ -306,6 +334,7 @@ static void fill_table(const cl_icd_dispatch *real, struct sonde_cl_place *p, ui
     cl_int status;
     made->begin = last ? made->range[0].begin : 0;
     made->bytes = last ? last->begin + last->bytes - made->begin : 0;
+    made->cells = t->elements ? (uintptr_t)t->elements->at : 0;
     t->mem = real->clCreateBuffer(p->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, offsetof(struct sonde_plan_shared, range) + made->ranges * sizeof *last, made, &status);
     t->many = status != CL_SUCCESS;
 }
@@ -389,6 +418,28 @@ bool sonde__cl_shared_slot(const struct sonde_cl_place *place, uint32_t slot, ui
     *site = found.site;
     *owner = found.owner >= DEVICES ? place->id[found.owner - DEVICES] : 0;
     return found.owner;
+}
+
+/* Under all.lock: what kernels add meanwhile is read the next time. */
+static void read_elements(struct elements *e)
+{
+    const uint64_t bytes = sonde__cells_bytes(e->cells.room);
+    struct sonde_cell *now = e->cells.used ? sonde__pages_get(bytes) : NULL;
+    if (!now)
+        return;
+    memcpy(now, e->at, sonde__cells_bytes(e->cells.used));
+    sonde__cells_tell(&e->cells, e->cells.arrays, now);
+}
+
+void sonde__cl_shared_read(void)
+{
+    if (!sonde__lock_within(&all.lock, 100))
+        return;
+    for (struct sonde_cl_place *p = all.places; p; p = p->next)
+        for (cl_uint i = 0; i < p->devices; i++)
+            if (p->tables[i].elements)
+                read_elements(p->tables[i].elements);
+    sonde__unlock(&all.lock);
 }
 
 /* ---- operations that write it ------------------------------------------------------------------------------------------ */

@@ -42,6 +42,8 @@ bool sonde__cl_shared_table(const struct sonde_cl_reach *reach, cl_kernel kernel
 /* What is counted in a slot: the object that stands for its memory (0: not known), and the device in whose memory it is, 0: the host's. False: the slot is free. */
 bool sonde__cl_shared_slot(const struct sonde_cl_place *place, uint32_t slot, uint32_t *site, uint32_t *owner);
 
+/* The elements that kernels accessed: at the end, or where recording ends. */
+void sonde__cl_shared_read(void);
 void sonde__cl_shared_forget(void); /* in a forked child */
 
 #endif

@@ -64,7 +64,7 @@ static const struct sonde_option options[] = {
              "--comm-engine=sanitizer)"},
     {.name = "comm-elements", .type = SONDE_OPTION_INT, .argument = "CELLS", .offset = AT(comm_cells), .low = 64, .high = 1 << 24, .otherwise = "65536",
      .help = "--comm: also which elements of each data object kernels access, for `sonde report DIR comm --by element`: in cells of four bytes, or of as many as leave "
-             "CELLS of an allocation (default: 65536); of CUDA's kernels"},
+             "CELLS of an allocation (default: 65536)"},
     {.name = "counters", .type = SONDE_OPTION_STRING, .argument = "LIST", .offset = AT(counters),
      .help = "what the hardware counts for each launch of a CUDA kernel, for `sonde report DIR counters`: sets (default, memory, compute, roofline, nvlink, "
              "pcie) and metrics of CUPTI, separated by commas. Kernels then run one after the other, each takes milliseconds more, and has no "

@@ -565,6 +565,29 @@ uint64_t sonde_remote_cells(void)
     return 0;
 }
 
+uint32_t sonde_remote_array_add(const struct sonde_remote_array *array)
+{
+    (void)array;
+    return 0;
+}
+
+bool sonde_remote_run_add(uint32_t array, enum sonde_cell_accesses kind, uint32_t first, uint32_t count, uint64_t bytes)
+{
+    (void)array, (void)kind, (void)first, (void)count, (void)bytes;
+    return false;
+}
+
+void sonde_remote_array_read(uint32_t array)
+{
+    (void)array;
+}
+
+bool sonde_object_is_named(uint32_t object)
+{
+    (void)object;
+    return false;
+}
+
 uint32_t sonde_remote_group(uint32_t operation)
 {
     (void)operation;
