@@ -1,6 +1,5 @@
 """The section `monitor` of bench/gpu.py: what a `sonde monitor` beside a program costs it, by how often it looks and by what the hardware is to count, and
-what the monitor itself takes: empty launches, a vector add that is bound by memory (tests/gpu/programs/series.cu), and the two loads of gpu_load.py, whose one process
-runs all of their rounds.
+what the monitor itself takes: a vector add that is bound by memory (tests/gpu/programs/series.cu), and the two loads of gpu_load.py, whose one process runs all of their rounds.
 """
 import os
 import re
@@ -23,7 +22,8 @@ MONITORS = {
     "`--interval 1s --counters` (each 100 ms)": ("--interval", "1s", "--counters", COUNTERS),
     "`--interval 100ms --counters --counter-interval 1ms`": ("--interval", "100ms", "--counters", COUNTERS, "--counter-interval", "1ms"),
 }
-ALONE_S = 6 # that a monitor's own cost is measured
+ONLY_ALONE = "`--interval 100ms`"
+ALONE_S = 5 # that a monitor's own cost is measured
 
 
 class Beside:
@@ -46,7 +46,7 @@ class Beside:
     def has_begun(self, counts):
         text = self.read()
         looks, sampled = (re.search(name + r" (\S+)", text) for name in ("sonde_monitor_looks_total", r"sonde_pm_sampled_seconds_total\{.*\}"))
-        return bool(looks) and float(looks[1]) > 2 and (not counts or bool(sampled and float(sampled[1])))
+        return bool(looks) and float(looks[1]) >= 1 and (not counts or bool(sampled and float(sampled[1])))
 
     def figures(self):
         text = self.read()
@@ -71,8 +71,10 @@ def beside(bench, options, measure):
 def rounds(bench, load, measure, seconds, nothing):
     variants = {nothing: measure}
     for name, options in MONITORS.items():
+        if name == ONLY_ALONE:
+            continue
         variants[name] = lambda options=options: beside(bench, options, measure)
-    return bench.rounds(f"monitor: {load}", variants, set(variants), seconds, 9)
+    return bench.rounds(f"monitor: {load}", variants, set(variants), seconds, 15)
 
 
 def torch_loads(bench, seconds, nothing, found):
@@ -108,10 +110,8 @@ def run(bench, seconds, nothing):
     major, minor = gpu.capability
     if not compiled(bench, os.path.join("..", "tests", "gpu", "programs", "series.cu"), program, f"-arch=sm_{major}{minor}"):
         return
-    loads = {"200,000 empty launches": [bench.launch, "launches", "200000"], "20,000 vector adds of 76 µs": [program, "20000", "time"]}
-    found, each = {}, max(seconds - 10 * len(MONITORS) - 15, 30) / (len(loads) + 2)
-    for load, plain in loads.items():
-        found[load] = rounds(bench, load, lambda plain=plain: bench.number(plain), each, nothing)
-    torch_loads(bench, 2 * each, nothing, found)
-    table(bench, f"{gpu.count} devices. × of the same without a monitor.", MONITORS, found, found, nothing)
+    adds, each = "20,000 vector adds of 76 µs", max(seconds - (ALONE_S + 2) * len(MONITORS) - 20, 30) / 5
+    found = {adds: rounds(bench, adds, lambda: bench.number([program, "20000", "time"]), each, nothing)}
+    torch_loads(bench, 4 * each, nothing, found)
+    table(bench, f"{gpu.count} devices. × of the same without a monitor.", [name for name in MONITORS if name != ONLY_ALONE], found, found, nothing)
     alone(bench)

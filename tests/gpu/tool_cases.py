@@ -171,7 +171,8 @@ def monitor_counters(runner):
         yield f"by kernel: bytes read by the vector adds: {mine}", light.status == 0 and 0.8 < adds / known[READ] < 1.02, f"{adds / known[READ]:.5f}"
         yield "all of it is somebody's", 0.98 < sum(mine.values()) / known[READ] < 1.02, f"{sum(mine.values()) / known[READ]:.5f}"
         run = sum(value for kernel, value in served.sums("sonde_pm_attributed_total", metric=EXECUTED, by="kernel").items() if kernel.startswith("vadd"))
-        yield "instructions of a warp of theirs", 20 <= run / LAUNCHES / (ARRAY / 4 / 32) < 29, f"{run / LAUNCHES / (ARRAY / 4 / 32):.3f}"
+        # More than 20, and what left() and right() executed within a look that they share: of 12.7e9 in 0.2 s, by 128 warps each 4 cycles, at most 6 for each warp of the vector adds.
+        yield "instructions of a warp of theirs", 20 <= run / LAUNCHES / (ARRAY / 4 / 32) < 36, f"{run / LAUNCHES / (ARRAY / 4 / 32):.3f}"
         m = runner.record(program, {}, folder, 60, ["--counter-series", "1ms"])
         yield "another one is told that the device is taken", m.outcome.status == 0 and any("another tool has this device's counters" in note for note in m.notes()), str(m.notes())
     finally:
