@@ -1,6 +1,6 @@
 /* gpu_gpm.c - GPM's counters of a device, of Hopper and later. See nvml.h.
  *
- * GPM tells means between two samples, which should lie 100 ms apart at least, and lie further apart here. Each is added up with the time between them, so that what
+ * GPM tells means between two samples, which should lie 100 ms apart at least. Each is added up with the time between them, so that what
  * is shown is a counter: of whatever window somebody takes, the mean is right. One of them, in which time anything ran, takes the library 1.4 ms to compute
  * (driver 580), and the others nothing: it has samples of its own, further apart.
  */
@@ -9,7 +9,8 @@
 
 #include "nvml.h"
 
-#define LEAST_NS 240000000u /* 100 ms would do for GPM, but a sample takes 54 us of a processor, which of eight devices ten times a second is half a percent */
+#define LEAST_NS  100000000u
+#define DEVICE_NS 30000000u /* further apart the more there are: a sample takes 54 us of a processor, which of eight devices ten times a second would be half a percent */
 
 struct metric {
     enum sonde_gpu_metric_id id;
@@ -118,7 +119,8 @@ static void look(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, int w,
 void sonde__gpu_gpm(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, enum sonde__gpu_pace pace, uint64_t now_ns)
 {
     const int w = pace == SONDE_GPU_DEAR;
-    if (s->window[w].sample[0] && (!s->window[w].sampled_ns || now_ns - s->window[w].sampled_ns >= LEAST_NS))
+    const uint64_t least_ns = r->count * DEVICE_NS > LEAST_NS ? r->count * DEVICE_NS : LEAST_NS;
+    if (s->window[w].sample[0] && (!s->window[w].sampled_ns || now_ns - s->window[w].sampled_ns >= least_ns))
         look(r, s, w, now_ns);
     for (int i = SONDE_GPU_GPM_TIME; i < SONDE_GPU_METRICS && s->gpu.up; i++)
         s->gpu.value[i] = s->total[i];
