@@ -5,7 +5,8 @@
  * microseconds), GPUs a counter of their own. So the first operation on each
  * device is a probe: every candidate clock is read before and after the API
  * call, and QUEUED, which lies between, tells which clock it was; where the call
- * took so long that several fit, END does, which is over when it is asked. When none
+ * took so long that several fit, END does, which is over when it is asked, and if
+ * that does not decide, clGetDeviceAndHostTimer where that works. When none
  * fits, the clock is the device's own; clGetDeviceAndHostTimer ties it where
  * that works, else the probe itself does, with the bracket's half as its bound.
  *
@@ -120,8 +121,25 @@ struct seen {
     uint64_t queued_ns, end_ns;
 };
 
+/* Which of these (a bit each, from RAW on) does the device tell now? DEVICE: none, or it does not tell. */
+static enum domain domain_now(cl_device_id device, unsigned of)
+{
+    struct sonde_cl_bracket before, after;
+    cl_ulong on_device = 0, on_host;
+    sonde__cl_bracket_take(&before);
+    if (sonde__cl_target(device)->clGetDeviceAndHostTimer(device, &on_device, &on_host) != CL_SUCCESS)
+        return DEVICE;
+    sonde__cl_bracket_take(&after);
+    const uint64_t out[] = {outside(on_device, before.raw_ns, after.raw_ns), outside(on_device, before.monotonic_ns, after.monotonic_ns),
+                            outside(on_device, before.real_ns, after.real_ns)};
+    for (unsigned i = 0; i < 3; i++)
+        if (of >> i & 1 && out[i] < SLACK_NS)
+            return RAW + i;
+    return DEVICE;
+}
+
 /* Which clock read `queued` between the two brackets, and `end` before now? The axis itself wins a tie. */
-static enum domain domain_of(const struct sonde_cl_bracket *before,
+static enum domain domain_of(cl_device_id device, const struct sonde_cl_bracket *before,
                              const struct sonde_cl_bracket *after, struct seen event)
 {
     struct sonde_cl_bracket now;
@@ -133,12 +151,16 @@ static enum domain domain_of(const struct sonde_cl_bracket *before,
     };
     enum domain best = DEVICE;
     uint64_t least = SLACK_NS;
-    for (int i = 0; i < 3; i++)
+    unsigned fit = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        fit |= (out[i] < SLACK_NS) << i;
         if (out[i] < least) {
             least = out[i];
             best = RAW + i;
         }
-    return best;
+    }
+    const enum domain told = fit & (fit - 1) ? domain_now(device, fit) : DEVICE;
+    return told != DEVICE ? told : best;
 }
 
 /* A reading of a clock that is not the axis, between two of the axis. */
@@ -190,7 +212,7 @@ static enum domain identify(struct sonde_cl_clock *clock, struct seen probe)
     sonde__cl_target(clock->device)
         ->clGetDeviceInfo(clock->device, CL_DEVICE_PROFILING_TIMER_RESOLUTION,
                           sizeof clock->step_ns, &clock->step_ns, NULL);
-    enum domain domain = domain_of(&clock->before, &clock->after, probe);
+    enum domain domain = domain_of(clock->device, &clock->before, &clock->after, probe);
     if (domain == DEVICE && !pair_renew(clock, DEVICE)) {
         const uint64_t width_ns = clock->after.raw_ns - clock->before.raw_ns;
         clock->pair = (struct pair){.host_ns = clock->before.raw_ns + width_ns / 2,
@@ -252,7 +274,7 @@ bool sonde__cl_clock_convert(struct sonde_cl_device *device, uint64_t token,
         /* The probe hangs on something. Any event that is over tells, less sharply. */
         struct sonde_cl_bracket now;
         sonde__cl_bracket_take(&now);
-        domain = domain_of(&clock->before, &now, event);
+        domain = domain_of(clock->device, &clock->before, &now, event);
         known = domain != DEVICE || pair_renew(clock, DEVICE);
     }
     if (known && domain != RAW) {

@@ -345,6 +345,7 @@ static void knows_clocks(void **state)
         {"real", "100000", "clock_pairs 2"},
         {"device", "100000", "clock_pairs 2"},
         {"alone", "100000000000", "clock_pairs 2"},
+        {"slow", "100000", "clock_pairs 2"},
     };
     for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
         setenv("SKEW", clocks[i].skew, 1);
