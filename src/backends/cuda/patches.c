@@ -184,6 +184,7 @@ static bool is_of(const struct sonde_map_entry *entry, void *module)
 void sonde__patches_module_unloading(const Sanitizer_ResourceModuleData *m)
 {
     sonde__shared_map_sweep(&kernels, is_of, m->module);
+    sonde__patched_graphs_unload(m->module);
     sonde__shared_map_take(&modules, (uintptr_t)m->module, NULL);
 }
 

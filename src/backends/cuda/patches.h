@@ -87,6 +87,8 @@ static inline bool sonde__patched_has(const struct sonde_patched_kernel *kernel,
  * kernels call. False: it is not known yet where all kernels are, and the answer is the best there is. */
 bool sonde__patched_is_graph(uint32_t operation);
 bool sonde__patched_in_graph(struct sonde_patched_context *context, uint64_t pc, uint32_t *operation, uint32_t *group, const struct sonde_patched_kernel **kernel);
+/* What is launched from a module that comes to be in its place is another kernel. */
+void sonde__patched_graphs_unload(CUmodule module);
 
 #endif
 #endif

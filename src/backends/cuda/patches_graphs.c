@@ -126,6 +126,17 @@ static bool has_kernel(struct sonde_patched_context *c, struct sonde_patched_gra
     return true;
 }
 
+static bool is_of(const struct sonde_map_entry *entry, void *module)
+{
+    return ((const struct sonde_patched_node *)(uintptr_t)entry->value)->kernel.module == module;
+}
+
+void sonde__patched_graphs_unload(CUmodule module)
+{
+    for (uint32_t group = 0; group < SONDE_REMOTE_GROUPS; group++)
+        sonde__shared_map_sweep(&kernels[group], is_of, module);
+}
+
 /* What the kernel's patches are given; 0: nothing, with `why`. */
 static CUdeviceptr give(const Sanitizer_LaunchData *l, uint32_t operation, uint32_t name, bool asked, enum sonde_value_missed *why)
 {
