@@ -111,6 +111,9 @@ struct sonde_backend {
 
 /* ---- what the agent offers ------------------------------------------- */
 
+/* In collect(): is anything that was enqueued still to finish, as far as it is known? */
+bool sonde_is_waiting(void);
+
 /* State of one hooked call; lives on the hook's stack. Private to the agent. */
 struct sonde_call {
     struct sonde_thread *thread;
@@ -363,8 +366,9 @@ void sonde_values_host_give(uint64_t bytes);
 /* Whether this launch of the kernel `name`, whose launch size is `shape` (equal: the same number), is to be looked at; else why not
  * (--values-sample, --kernel). Once for each; takes a lock. */
 enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, uint64_t shape);
-/* Its two halves, for kernels that are looked at together or not at all: whether the launch is one of the sample, once for each; and whether the kernel is asked for. */
-bool sonde_value_sampled(uint32_t operation, uint64_t shape);
+/* For kernels of a CUDA graph, which are looked at together or not at all: whether the launch of the graph is one of the sample, once for each, at any place within its M: graphs
+ * may take turns at one call. `operation`: of its first kernel. And whether a kernel is asked for. */
+bool sonde_value_scattered(uint32_t operation);
 bool sonde_value_asked(uint32_t name);
 /* Of each launch that is looked at one of so many blocks is, instrument/plan.h says which; 0: all (--values-blocks). Not before the first
  * call that is recorded. Any thread. */

@@ -17,7 +17,7 @@ struct metric {
     unsigned metric;
     double unit; /* of the counter, in a second of the metric */
 };
-static const struct metric dear[] = {
+static const struct metric costly[] = {
     {SONDE_GPU_GPM_GRAPHICS, NVML_GPM_METRIC_GRAPHICS_UTIL, .01},
 };
 static const struct metric metrics[] = {
@@ -45,7 +45,7 @@ static const struct {
     enum sonde_gpu_metric_id time;
 } windows[] = {
     {metrics, METRICS, SONDE_GPU_GPM_TIME},
-    {dear, sizeof dear / sizeof *dear, SONDE_GPU_GPM_GRAPHICS_TIME},
+    {costly, sizeof costly / sizeof *costly, SONDE_GPU_GPM_GRAPHICS_TIME},
 };
 enum { WINDOWS = sizeof windows / sizeof *windows };
 
@@ -118,7 +118,7 @@ static void look(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, int w,
 
 void sonde__gpu_gpm(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, enum sonde__gpu_pace pace, uint64_t now_ns)
 {
-    const int w = pace == SONDE_GPU_DEAR;
+    const int w = pace == SONDE_GPU_COSTLY;
     const uint64_t least_ns = r->count * DEVICE_NS > LEAST_NS ? r->count * DEVICE_NS : LEAST_NS;
     if (s->window[w].sample[0] && (!s->window[w].sampled_ns || now_ns - s->window[w].sampled_ns >= least_ns))
         look(r, s, w, now_ns);

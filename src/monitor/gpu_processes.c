@@ -126,7 +126,7 @@ static bool read_list(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
 void sonde__gpu_processes(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, enum sonde__gpu_pace pace)
 {
     const bool all_known = pace != SONDE_GPU_SECOND || read_list(r, s);
-    if ((pace == SONDE_GPU_DEAR || !all_known) && s->gpu.up && s->gpu.process_count && !s->without_processes[3])
+    if ((pace == SONDE_GPU_COSTLY || !all_known) && s->gpu.up && s->gpu.process_count && !s->without_processes[3])
         read_use(r, s);
 }
 #endif

@@ -16,7 +16,8 @@ const struct sonde_gpu_metric sonde_gpu_metrics[SONDE_GPU_METRICS] = {
 
 double sonde_gpu_share(const struct sonde_gpu *gpu, enum sonde_gpu_metric_id id)
 {
-    const double time = gpu->value[SONDE_GPU_GPM_TIME] - gpu->before[SONDE_GPU_GPM_TIME];
+    const enum sonde_gpu_metric_id of = id == SONDE_GPU_GPM_GRAPHICS ? SONDE_GPU_GPM_GRAPHICS_TIME : SONDE_GPU_GPM_TIME;
+    const double time = gpu->value[of] - gpu->before[of];
     const double before = isnan(gpu->before[id]) ? 0 : gpu->before[id]; /* counters begin at 0, with the first two samples */
     return time > 0 ? (gpu->value[id] - before) / time : NAN;
 }
@@ -26,7 +27,8 @@ double sonde_gpu_share(const struct sonde_gpu *gpu, enum sonde_gpu_metric_id id)
 
 enum { RETRY_S = 60 };
 #define SECOND_NS  900000000u /* a look each second finds it due */
-#define DEAR_SHARE 400u       /* what takes the driver long may take one part of so many of a processor, of all devices together */
+#define MOST_NS    60000000000u
+#define COSTLY_SHARE 400u       /* what takes the driver long may take one part of so many of a processor, of all devices together */
 
 static uint64_t now_ns(void)
 {
@@ -202,10 +204,11 @@ static bool is_back(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
 
 static uint64_t due_after(const struct sonde__gpu_reader *r, enum sonde__gpu_pace pace)
 {
-    uint64_t dear_ns = 0;
-    for (size_t i = 0; i < r->count && pace == SONDE_GPU_DEAR; i++)
-        dear_ns += r->states[i].dear_ns;
-    return dear_ns * DEAR_SHARE > SECOND_NS ? dear_ns * DEAR_SHARE : SECOND_NS;
+    uint64_t costly_ns = 0;
+    for (size_t i = 0; i < r->count && pace == SONDE_GPU_COSTLY; i++)
+        costly_ns += r->states[i].gpu.up ? r->states[i].costly_ns : 0;
+    const uint64_t after_ns = costly_ns * COSTLY_SHARE;
+    return after_ns < SECOND_NS ? SECOND_NS : (after_ns > MOST_NS ? MOST_NS : after_ns);
 }
 
 /* What takes long is read of one device at a look, unless looks are seldom. */
@@ -214,7 +217,7 @@ static bool is_due(const struct sonde__gpu_reader *r, const struct sonde__gpu_st
     const uint64_t after_ns = due_after(r, pace), since_ns = s->gpu.read_ns - s->read_ns[pace];
     if (!s->read_ns[pace])
         return true;
-    return since_ns >= (pace == SONDE_GPU_DEAR && r->dear_read ? after_ns + SECOND_NS : after_ns);
+    return since_ns >= (pace == SONDE_GPU_COSTLY && r->costly_read ? after_ns + SECOND_NS : after_ns);
 }
 
 /* What is read at a pace is kept until it is read again. */
@@ -230,11 +233,11 @@ static void read_at(struct sonde__gpu_reader *r, struct sonde__gpu_state *s, enu
     memcpy(s->kept[pace], g->value, sizeof s->kept[pace]);
     if (g->up)
         sonde__gpu_processes(r, s, pace);
-    if (g->up && pace == SONDE_GPU_DEAR)
+    if (g->up && pace == SONDE_GPU_COSTLY)
         sonde__gpu_gpm(r, s, pace, now_ns());
-    if (pace == SONDE_GPU_DEAR) {
-        s->dear_ns = processor_ns() - before_ns;
-        r->dear_read = true;
+    if (pace == SONDE_GPU_COSTLY) {
+        s->costly_ns = processor_ns() - before_ns;
+        r->costly_read = true;
     }
 }
 
@@ -247,9 +250,9 @@ static void read_device(struct sonde__gpu_reader *r, struct sonde__gpu_state *s)
     if (!g->up && !is_back(r, s))
         return;
     read_at(r, s, SONDE_GPU_SECOND);
-    read_at(r, s, SONDE_GPU_DEAR);
+    read_at(r, s, SONDE_GPU_COSTLY);
     for (int i = 0; i < SONDE_GPU_METRICS; i++)
-        g->value[i] = isnan(s->kept[SONDE_GPU_SECOND][i]) ? s->kept[SONDE_GPU_DEAR][i] : s->kept[SONDE_GPU_SECOND][i];
+        g->value[i] = isnan(s->kept[SONDE_GPU_SECOND][i]) ? s->kept[SONDE_GPU_COSTLY][i] : s->kept[SONDE_GPU_SECOND][i];
     if (g->up)
         sonde__gpu_values(r, s, SONDE_GPU_LOOK);
     if (g->up)
@@ -267,7 +270,7 @@ void sonde_gpus_read(struct sonde_gpus *gpus)
     struct sonde__gpu_reader *r = gpus->reader;
     if (!r->begun)
         begin(r, now_ns());
-    r->dear_read = false;
+    r->costly_read = false;
     for (size_t i = 0; i < r->count; i++)
         read_device(r, &r->states[i]);
 }

@@ -80,8 +80,8 @@
     X(LIMITED_RELIABILITY, "nvml_throttled_seconds", "policy=\"reliability\"", 'c', "seconds", "")                                     \
     X(PERFORMANCE_STATE, "nvml_performance_state", NULL, 'g', NULL, "P-state: 0 is the fastest, 15 the slowest.")                      \
     X(FAN, "nvml_fan_speed_ratio", NULL, 'g', "ratio", "Speed of the fan, of its highest.")                                            \
-    X(GPM_TIME, "gpm_sampled_seconds", NULL, 'c', "seconds", "Time that GPM's other counters are about.")                              \
-    X(GPM_GRAPHICS_TIME, "gpm_active_sampled_seconds", NULL, 'c', "seconds", "Time that the next one is about.")                       \
+    X(GPM_TIME, "gpm_sampled_seconds", NULL, 'c', "seconds", "Time that GPM's counters are about, but for gpm_active_seconds.")          \
+    X(GPM_GRAPHICS_TIME, "gpm_active_sampled_seconds", NULL, 'c', "seconds", "Time that gpm_active_seconds is about.")                 \
     X(GPM_GRAPHICS, "gpm_active_seconds", NULL, 'c', "seconds", "Time in which anything ran.")                                         \
     X(GPM_SM, "gpm_sm_active_seconds", NULL, 'c', "seconds", "Time, times the share of multiprocessors that worked.")                  \
     X(GPM_OCCUPANCY, "gpm_occupancy_seconds", NULL, 'c', "seconds", "Time, times the share of the warps that could be resident.")      \

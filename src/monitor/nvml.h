@@ -53,12 +53,12 @@ struct sonde__nvml {
 /* A call of a function that the driver may lack. */
 #define SONDE_NVML(nvml, function, ...) ((nvml)->function ? (nvml)->function(__VA_ARGS__) : NVML_ERROR_FUNCTION_NOT_FOUND)
 
-/* How often values are asked for: at each look, each second, or as often as a small share of a processor allows (gpus.c). */
+/* How often values are asked for: each second, as often as a small share of a processor allows (gpus.c), or at each look. */
 enum sonde__gpu_pace {
-    SONDE_GPU_LOOK,
     SONDE_GPU_SECOND,
-    SONDE_GPU_DEAR,
-    SONDE_GPU_PACES,
+    SONDE_GPU_COSTLY,
+    SONDE_GPU_LOOK,
+    SONDE_GPU_KEPT = SONDE_GPU_LOOK, /* what is read at those before is kept meanwhile */
 };
 
 /* A device as it is read, with what is not shown of it. */
@@ -68,9 +68,9 @@ struct sonde__gpu_state {
     uint64_t without_calls;              /* of gpu_values.c: bits of those that this device does not have */
     bool without_field[64];              /* likewise of its fields */
     bool without_processes[4];           /* of gpu_processes.c: likewise of its calls */
-    uint64_t read_ns[SONDE_GPU_PACES];   /* when what is read at each pace was read last; 0: never */
-    double kept[SONDE_GPU_PACES][SONDE_GPU_METRICS]; /* that, with NAN for the rest */
-    uint64_t dear_ns;                    /* what SONDE_GPU_DEAR took of a processor */
+    uint64_t read_ns[SONDE_GPU_KEPT];   /* when what is read at each pace was read last; 0: never */
+    double kept[SONDE_GPU_KEPT][SONDE_GPU_METRICS]; /* that, with NAN for the rest */
+    uint64_t costly_ns;                    /* what SONDE_GPU_COSTLY took of a processor */
     struct sonde__gpu_window {           /* between two samples of GPM */
         nvmlGpmSample_t sample[2];       /* NULL: no GPM. [0] is the older one */
         uint64_t sampled_ns;             /* when that was taken; 0: never */
@@ -86,7 +86,7 @@ struct sonde__gpu_reader {
     uint64_t tried_ns;
     struct sonde__gpu_state *states;
     size_t count;
-    bool dear_read;                      /* of a device, in this look */
+    bool costly_read;                      /* of a device, in this look */
     uint64_t failed, lost;
     char driver[80], why[256];
     struct sonde_text notes;
@@ -101,10 +101,10 @@ bool sonde__gpu_answered(struct sonde__gpu_reader *reader, struct sonde__gpu_sta
 /* gpu_values.c, gpu_gpm.c, gpu_pm.c, gpu_processes.c: each part of a look at a device that is up. */
 void sonde__gpu_values(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state, enum sonde__gpu_pace pace);
 void sonde__gpu_gpm_begin(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state);
-void sonde__gpu_gpm(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state, enum sonde__gpu_pace pace, uint64_t now_ns); /* LOOK or DEAR */
+void sonde__gpu_gpm(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state, enum sonde__gpu_pace pace, uint64_t now_ns); /* LOOK or COSTLY */
 void sonde__gpu_gpm_end(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state);
 void sonde__gpu_pm(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state, uint64_t now_ns);
 void sonde__gpu_pm_end(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state); /* also of one that is lost */
-void sonde__gpu_processes(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state, enum sonde__gpu_pace pace); /* SECOND: who; DEAR: how much */
+void sonde__gpu_processes(struct sonde__gpu_reader *reader, struct sonde__gpu_state *state, enum sonde__gpu_pace pace); /* SECOND: who; COSTLY: how much */
 
 #endif

@@ -36,6 +36,11 @@ void sonde__settle_clocks(void)
 
 /* ---- the end ------------------------------------------------------------------------- */
 
+bool sonde_is_waiting(void)
+{
+    return atomic_load(&sonde__agent.outstanding) != 0 || sonde__match_waiting() != 0;
+}
+
 static bool settled(enum sonde_collect how)
 {
     struct sonde_agent *a = &sonde__agent;
@@ -44,7 +49,7 @@ static bool settled(enum sonde_collect how)
     sonde__settle_drain();
     sonde__harvest(NULL);
     sonde__match_turn(how);
-    bool all = atomic_load(&a->outstanding) == 0 && sonde__match_waiting() == 0;
+    bool all = !sonde_is_waiting();
     sonde__unlock(&a->harvest_lock);
     return all;
 }

@@ -114,28 +114,41 @@ static bool is_asked_for(uint32_t name)
     return asked;
 }
 
-/* Without room for another, all are. */
+/* How many there were before; without room for another: none. */
+static uint64_t launches_before(uint64_t key)
+{
+    uint64_t *count = sonde__map_find(&launches, key | 1);
+    if (!count && sonde__map_room(&launches, &sonde__agent.heap)) {
+        sonde__map_add(&launches, &sonde__agent.heap, key | 1, 0);
+        count = sonde__map_find(&launches, key | 1);
+    }
+    return count ? (*count)++ : 0;
+}
+
 static bool is_chosen(uint32_t operation, uint64_t shape)
 {
     const struct sonde_config *c = &sonde__agent.config;
-    const uint64_t key = sonde__map_hash(shape ^ sonde__map_hash(operation)) | 1;
-    uint64_t *count = sonde__map_find(&launches, key);
-    if (!count && sonde__map_room(&launches, &sonde__agent.heap)) {
-        sonde__map_add(&launches, &sonde__agent.heap, key, 0);
-        count = sonde__map_find(&launches, key);
-    }
-    const uint64_t before = count ? (*count)++ : 0;
+    const uint64_t before = launches_before(sonde__map_hash(shape ^ sonde__map_hash(operation)));
     return (c->values_of ? before % c->values_of : before) < c->values_first;
 }
 
-bool sonde_value_sampled(uint32_t operation, uint64_t shape)
+/* Of each M the first N from a place on that nobody knows, of the first ones from the first on. */
+static bool is_scattered(uint32_t operation)
+{
+    const struct sonde_config *c = &sonde__agent.config;
+    const uint64_t before = launches_before(sonde__map_hash(~(uint64_t)operation)), of = c->values_of;
+    const uint64_t from = of && before / of ? sonde__map_hash(before / of) % of : 0;
+    return (of ? (before % of + of - from) % of : before) < c->values_first;
+}
+
+bool sonde_value_scattered(uint32_t operation)
 {
     if (!sonde__agent.config.values_first || !sonde__agent_here())
         return true;
     sonde__lock(&sonde__agent.table_lock);
-    const bool sampled = is_chosen(operation, shape);
+    const bool scattered = is_scattered(operation);
     sonde__unlock(&sonde__agent.table_lock);
-    return sampled;
+    return scattered;
 }
 
 bool sonde_value_asked(uint32_t name)
@@ -152,7 +165,12 @@ enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, ui
 {
     if (!sonde_value_asked(name))
         return SONDE_VALUE_MISSED_KERNEL;
-    return sonde_value_sampled(operation, shape) ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_SAMPLE;
+    if (!sonde__agent.config.values_first || !sonde__agent_here())
+        return SONDE_VALUE_MISSED_NONE;
+    sonde__lock(&sonde__agent.table_lock);
+    const bool chosen = is_chosen(operation, shape);
+    sonde__unlock(&sonde__agent.table_lock);
+    return chosen ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_SAMPLE;
 }
 
 uint32_t sonde_values_every(void)

@@ -76,9 +76,12 @@ static bool tell_array(const struct sonde_cells *c, const struct sonde_cells_arr
 
 void sonde__cells_tell(struct sonde_cells *c, uint32_t arrays, struct sonde_cell *now)
 {
-    for (uint32_t k = 0; k < arrays; k++)
-        if (tell_array(c, &c->array[k], now))
-            sonde_remote_array_read(c->array[k].row);
+    for (uint32_t k = 0; k < arrays; k++) {
+        struct sonde_cells_array *a = &c->array[k];
+        a->lost |= !tell_array(c, a, now);
+        if (!a->lost)
+            sonde_remote_array_read(a->row);
+    }
     sonde__pages_put(c->told, sonde__cells_bytes(c->room));
     c->told = now;
 }

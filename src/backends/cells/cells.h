@@ -27,6 +27,7 @@ struct sonde_cells { /* of what kernels of one device access; ready when zeroed,
         uint32_t count, row;
         uint64_t bytes;
         bool alone;
+        bool lost; /* rows of it had no room */
     } array[SONDE_CELLS_ARRAYS];
 };
 

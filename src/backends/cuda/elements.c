@@ -59,7 +59,10 @@ uint32_t sonde__cuda_cells(struct sonde_cuda_place *place, const struct sonde_pa
     }
     sonde__lock(&all.lock);
     struct elements *e = elements_of(place);
-    cells = e ? sonde__cells_of(&e->cells, range->object, owner, o.bytes) : 0;
+    if (e)
+        cells = sonde__cells_of(&e->cells, range->object, owner, o.bytes);
+    else
+        sonde__cells_missing();
     sonde__unlock(&all.lock);
     return cells;
 }

@@ -27,7 +27,7 @@ struct sonde_patched_node { /* a kernel of a graph: of one operation */
     struct sonde_patched_node *next;
     struct sonde_patched_graph *graph;
     uint32_t operation;
-    bool asked; /* --kernel */
+    bool counts; /* it is asked for, and has patches */
     struct sonde_patched_kernel kernel;
 };
 
@@ -36,6 +36,7 @@ struct sonde_patched_graph { /* what one call launches, in one group */
     uint32_t fresh;  /* and how many of which it is not known yet where their code is */
     uint32_t called; /* the operation of what several kernels call; 0: there are not several */
     uint8_t group;
+    _Atomic bool outdated; /* a module of its kernels was unloaded: another has its place */
 };
 
 struct sonde_patched_context {
@@ -83,7 +84,7 @@ static inline bool sonde__patched_has(const struct sonde_patched_kernel *kernel,
 {
     return pc >= kernel->pc && pc - kernel->pc < kernel->bytes;
 }
-/* Is it, in a table, the number of a graph's launches? Then what that and the program counter stand for: `operation` 0: nobody asked for it; `kernel` NULL: a function that
+/* Is it, in a table, the number of a graph's launches? Then what that and the program counter stand for: `operation` 0: it does not count; `kernel` NULL: a function that
  * kernels call. False: it is not known yet where all kernels are, and the answer is the best there is. */
 bool sonde__patched_is_graph(uint32_t operation);
 bool sonde__patched_in_graph(struct sonde_patched_context *context, uint64_t pc, uint32_t *operation, uint32_t *group, const struct sonde_patched_kernel **kernel);

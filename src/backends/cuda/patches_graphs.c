@@ -13,6 +13,9 @@
 
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "instrument/patch.h"
 
 #define GRAPHS       0x80000000u /* numbers from here on are of graphs */
@@ -22,7 +25,7 @@
 static const char CALLED[] = "(function that kernels of a graph call)";
 
 static struct sonde_shared_map numbers[SONDE_REMOTE_GROUPS]; /* uid << 32 | call path -> number, from 1 on */
-static struct sonde_shared_map kernels[SONDE_REMOTE_GROUPS]; /* uid << 32 | operation -> struct sonde_patched_node */
+static struct sonde_shared_map kernels; /* of (struct sonde_patched_graph, operation, module) -> struct sonde_patched_node */
 
 static struct sonde_sanitizer_thread *here(void)
 {
@@ -80,7 +83,7 @@ void sonde__patches_before_graph(const CUpti_CallbackData *cd, const struct sond
 
 /* ---- within ------------------------------------------------------------------------------------------ */
 
-static struct sonde_patched_node *node_new(const Sanitizer_LaunchData *l, uint32_t operation, uint32_t name, bool asked)
+static struct sonde_patched_node *node_new(const Sanitizer_LaunchData *l, uint32_t operation, uint32_t name, bool counts)
 {
     const size_t length = strlen(l->functionName);
     struct sonde_patched_node *n = sonde__memory_get(sizeof *n + length + 1);
@@ -88,16 +91,16 @@ static struct sonde_patched_node *node_new(const Sanitizer_LaunchData *l, uint32
         return NULL;
     char *text = (char *)(n + 1);
     memcpy(text, l->functionName, length + 1);
-    *n = (struct sonde_patched_node){.operation = operation, .asked = asked, .kernel = {.text = text, .name = name, .module = l->module}};
+    *n = (struct sonde_patched_node){.operation = operation, .counts = counts, .kernel = {.text = text, .name = name, .module = l->module}};
     return n;
 }
 
-/* The number of the call's launches in a group, or UINT32_MAX: there is none to spare. Under `naming`. */
+/* The number of the call's launches in a group, another one after a module of theirs was unloaded; or UINT32_MAX: there is none to spare. Under `naming`. */
 static uint32_t number_of(struct sonde_patched_context *c, uint32_t call, uint32_t group)
 {
     const uint64_t key = (uint64_t)c->place->uid << 32 | call;
     uint64_t known;
-    if (sonde__shared_map_get(&numbers[group], key, &known))
+    if (sonde__shared_map_get(&numbers[group], key, &known) && !atomic_load(&c->graphs[known - 1].outdated))
         return (uint32_t)known - 1;
     if (c->graph_count >= c->graph_room)
         return UINT32_MAX;
@@ -107,13 +110,14 @@ static uint32_t number_of(struct sonde_patched_context *c, uint32_t call, uint32
 }
 
 /* The graph is to have the kernel. False: no memory. Under `naming`. */
-static bool has_kernel(struct sonde_patched_context *c, struct sonde_patched_graph *g, const Sanitizer_LaunchData *l, uint32_t operation, uint32_t name, bool asked)
+static bool has_kernel(struct sonde_patched_context *c, struct sonde_patched_graph *g, const Sanitizer_LaunchData *l, uint32_t operation, uint32_t name, bool counts)
 {
-    const uint64_t key = (uint64_t)c->place->uid << 32 | operation;
+    const uintptr_t seed[] = {(uintptr_t)g, operation, (uintptr_t)l->module, counts};
+    const uint64_t key = XXH3_64bits(seed, sizeof seed) | 1;
     uint64_t known;
-    if (sonde__shared_map_get(&kernels[g->group], key, &known) && ((const struct sonde_patched_node *)(uintptr_t)known)->kernel.module == l->module)
+    if (sonde__shared_map_get(&kernels, key, &known))
         return true;
-    struct sonde_patched_node *n = node_new(l, operation, name, asked);
+    struct sonde_patched_node *n = node_new(l, operation, name, counts);
     if (!n)
         return false;
     if (!g->called && (g->first || g->fresh))
@@ -122,23 +126,25 @@ static bool has_kernel(struct sonde_patched_context *c, struct sonde_patched_gra
     n->next = c->fresh;
     c->fresh = n;
     g->fresh++;
-    sonde__shared_map_put(&kernels[g->group], key, (uintptr_t)n);
+    sonde__shared_map_put(&kernels, key, (uintptr_t)n);
     return true;
 }
 
 static bool is_of(const struct sonde_map_entry *entry, void *module)
 {
-    return ((const struct sonde_patched_node *)(uintptr_t)entry->value)->kernel.module == module;
+    const struct sonde_patched_node *n = (const void *)(uintptr_t)entry->value;
+    if (n->kernel.module == module)
+        atomic_store(&n->graph->outdated, true);
+    return n->kernel.module == module;
 }
 
 void sonde__patched_graphs_unload(CUmodule module)
 {
-    for (uint32_t group = 0; group < SONDE_REMOTE_GROUPS; group++)
-        sonde__shared_map_sweep(&kernels[group], is_of, module);
+    sonde__shared_map_sweep(&kernels, is_of, module);
 }
 
 /* What the kernel's patches are given; 0: nothing, with `why`. */
-static CUdeviceptr give(const Sanitizer_LaunchData *l, uint32_t operation, uint32_t name, bool asked, enum sonde_value_missed *why)
+static CUdeviceptr give(const Sanitizer_LaunchData *l, uint32_t operation, uint32_t name, bool counts, enum sonde_value_missed *why)
 {
     uint32_t uid = 0;
     sonde__cupti.cuptiGetContextId(l->context, &uid);
@@ -153,7 +159,7 @@ static CUdeviceptr give(const Sanitizer_LaunchData *l, uint32_t operation, uint3
     if (c->graphs && c->graph_launches)
         number = number_of(c, sonde_call_context(here()->graph_call), here()->graph_group);
     at = c->graph_launches + (CUdeviceptr)number * sizeof(struct sonde_patch_launch);
-    if (number != UINT32_MAX && !has_kernel(c, &c->graphs[number], l, operation, name, asked))
+    if (number != UINT32_MAX && !has_kernel(c, &c->graphs[number], l, operation, name, counts))
         number = UINT32_MAX;
     sonde__unlock(&c->naming);
     if (number == UINT32_MAX)
@@ -190,7 +196,7 @@ static bool set_data(const Sanitizer_LaunchData *l, CUdeviceptr at)
 static void begin_launch(uint32_t operation)
 {
     here()->graph_begun = true;
-    here()->graph_sampled = sonde_value_sampled(operation, 0);
+    here()->graph_sampled = sonde_value_scattered(operation);
     here()->graph_group = here()->graph_sampled && sonde__patches->group ? (uint8_t)sonde__patches->group(operation) : 0;
 }
 
@@ -201,17 +207,14 @@ void sonde__patches_node(const Sanitizer_LaunchData *l, bool launches)
         return;
     }
     const uint32_t name = sonde_string(l->functionName, strlen(l->functionName)), operation = sonde_call_operation(here()->graph_call, SONDE_OP_KERNEL, name);
-    const bool asked = sonde_value_asked(name);
     if (!here()->graph_begun)
         begin_launch(operation);
-    enum sonde_value_missed why = is_patched(l);
-    if (!why && !here()->graph_sampled)
-        why = SONDE_VALUE_MISSED_SAMPLE;
-    const CUdeviceptr at = why ? 0 : give(l, operation, name, asked, &why);
-    if (!set_data(l, at) && !why)
-        why = SONDE_VALUE_MISSED_PATCH;
-    if (!asked)
-        why = SONDE_VALUE_MISSED_KERNEL;
+    /* One that does not count is given the same, or it would take it from the others. */
+    enum sonde_value_missed why = sonde_value_asked(name) ? is_patched(l) : SONDE_VALUE_MISSED_KERNEL, not_given = SONDE_VALUE_MISSED_SAMPLE;
+    const CUdeviceptr at = here()->graph_sampled ? give(l, operation, name, !why, &not_given) : 0;
+    if (!set_data(l, at) && !not_given)
+        not_given = SONDE_VALUE_MISSED_PATCH;
+    why = why ? why : not_given;
     sonde__patches->missed(operation, why, why ? SONDE_ENGINE_NONE : SONDE_ENGINE_SANITIZER, why ? 0 : here()->graph_group);
 }
 
@@ -248,16 +251,20 @@ void sonde__patches_after_graph(void)
     here()->graph_call = NULL;
 }
 
-/* Under `naming`. Of what several kernels may call nobody tells which of them did. */
+/* Under `naming`. Of what several kernels may call nobody tells which of them did; where none of them counts, nor does that. */
 static uint32_t operation_at(const struct sonde_patched_graph *g, uint64_t pc, const struct sonde_patched_kernel **kernel)
 {
-    for (const struct sonde_patched_node *n = g->first; n; n = n->next)
+    uint32_t only = 0, counting = 0, kernels_count = 0;
+    for (const struct sonde_patched_node *n = g->first; n; n = n->next) {
         if (sonde__patched_has(&n->kernel, pc)) {
             *kernel = &n->kernel;
-            return n->asked ? n->operation : 0;
+            return n->counts ? n->operation : 0;
         }
-    const bool one = g->first && !g->first->next;
-    return one && g->first->asked ? g->first->operation : (one ? 0 : g->called);
+        kernels_count++;
+        counting += n->counts;
+        only = n->counts ? n->operation : only;
+    }
+    return kernels_count == 1 || !counting ? only : g->called;
 }
 
 bool sonde__patched_in_graph(struct sonde_patched_context *c, uint64_t pc, uint32_t *operation, uint32_t *group, const struct sonde_patched_kernel **kernel)

@@ -84,7 +84,7 @@ static uint32_t ask_owner(uint64_t address)
     return d && d->id ? OWNER(d->id) : 0;
 }
 
-/* Of pools and mapped memory the allocation did not say it: it is asked once. */
+/* Of pools, and where a handle did not tell, the allocation did not say it: it is asked once. */
 static uint32_t owner_of(uint32_t object, const struct sonde_object_info *o)
 {
     if (o->kind == SONDE_OBJECT_MANAGED)

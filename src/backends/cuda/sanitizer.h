@@ -100,7 +100,7 @@ struct sonde_patches_for {
 };
 extern const struct sonde_patches_for sonde__patches_values, sonde__patches_remote;
 /* Whose an access of a table is: its operation, the group of its launches and the number of the instruction at `pc` in the kernel, and in a function that this calls something
- * with SONDE_PATCHES_ELSEWHERE. `operation` and `group` as the table has them; afterwards operation 0: nobody asked for it. False: a launch has not returned yet, so that it
+ * with SONDE_PATCHES_ELSEWHERE. `operation` and `group` as the table has them; afterwards operation 0: it does not count (--kernel). False: a launch has not returned yet, so that it
  * is not known where its code is. */
 #define SONDE_PATCHES_ELSEWHERE 0x80000000u
 struct sonde_patches_whose {

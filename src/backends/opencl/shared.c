@@ -25,6 +25,7 @@ enum { NOBODY,
        SLOTS = SONDE_PLAN_REMOTE_SLOTS,
        SLOTS_SITES = SLOTS - OWNERS / 2, /* the others are of owners alone */
        MAPS_MAX = 16,
+       SELDOM_NS = 500000000,
        WRITERS_MOST = 1 << 30 }; /* bytes, unless there is --values-memory */
 
 struct stretch { /* what was allocated at once */
@@ -56,7 +57,7 @@ struct sonde_cl_place {
         uint32_t site, owner; /* owner 0: it is free */
     } slots[SLOTS];
     struct table {
-        uint64_t version; /* 1 + that of all; 0: none yet */
+        uint64_t version; /* version_now(), as it was; 0: none yet */
         bool any, many, silent;
         cl_mem mem;       /* as the runtime has it */
         struct elements { /* of what the device's kernels access (--comm-elements); NULL: none yet */
@@ -71,7 +72,8 @@ static struct {
     uint64_t version;
     struct stretch *stretches, *free;
     struct sonde_cl_place *places;
-    uint64_t writers_bytes;
+    uint64_t writers_bytes; /* and those of cells */
+    uint64_t elements_ns;   /* when they were read; 0: never */
     struct sonde_plan_shared table; /* that is made */
 } all;
 
@@ -224,13 +226,18 @@ static bool is_other(const struct sonde_cl_place *p, uint32_t device, const stru
     return s->context == p->context && (fixed ? fixed != DEVICES + device && fixed < OWNERS : p->devices > 1 || s->silent);
 }
 
+static uint64_t writers_most(void)
+{
+    return sonde_values_memory() ? sonde_values_memory() : WRITERS_MOST;
+}
+
 /* Who wrote what of it; false: there is no memory. */
 static bool has_writers(const cl_icd_dispatch *real, struct stretch *s)
 {
-    const uint64_t bytes = writers_of(s), most = sonde_values_memory() ? sonde_values_memory() : WRITERS_MOST;
+    const uint64_t bytes = writers_of(s);
     if (s->writers || s->lost)
         return s->writers;
-    s->writers = all.writers_bytes + bytes <= most ? real->clSVMAlloc(s->context, CL_MEM_READ_WRITE, bytes, 0) : NULL;
+    s->writers = all.writers_bytes + bytes <= writers_most() ? real->clSVMAlloc(s->context, CL_MEM_READ_WRITE, bytes, 0) : NULL;
     s->lost = !s->writers;
     all.writers_bytes += s->writers ? bytes : 0;
     if (s->writers)
@@ -262,23 +269,29 @@ static uint32_t slot_of(struct sonde_cl_place *p, const struct stretch *s, uint3
     return slot < SLOTS ? slot : slot_in(p, 0, owner, SLOTS_SITES, SONDE_PLAN_SHARED_SYSTEM);
 }
 
-/* In memory of the host, which processors reach wherever it is. Without any it has no room; NULL: no memory at all, or nobody asked. */
+/* In memory of the host, which processors reach wherever it is, and which stays. Without any it has no room; NULL: no memory at all. */
 static struct elements *elements_of(struct sonde_cl_place *p, uint32_t device)
 {
     struct elements *e = p->tables[device].elements;
-    if (e || !sonde__cells_room() || !(e = sonde__memory_get(sizeof *e)))
+    const uint64_t bytes = sonde__cells_bytes(sonde__cells_room());
+    if (e || !(e = sonde__memory_get(sizeof *e)))
         return e;
-    e->at = sonde__pages_get(sonde__cells_bytes(sonde__cells_room()));
+    e->at = all.writers_bytes + bytes <= writers_most() ? sonde__pages_get(bytes) : NULL;
     e->cells.room = e->at ? sonde__cells_room() : 0;
     e->cells.device = p->id[device];
+    all.writers_bytes += e->at ? bytes : 0;
     return p->tables[device].elements = e;
 }
 
 static uint32_t cells_of(struct sonde_cl_place *p, uint32_t device, const struct stretch *s, uint32_t owner)
 {
-    struct elements *e = elements_of(p, device);
-    const uint32_t object = e ? sonde__cl_svm_object((void *)s->from) : 0;
-    return object ? sonde__cells_of(&e->cells, object, owner >= DEVICES ? p->id[owner - DEVICES] : 0, s->bytes) : 0;
+    const uint32_t object = sonde__cells_room() ? sonde__cl_svm_object((void *)s->from) : 0;
+    struct elements *e = object ? elements_of(p, device) : NULL;
+    if (e)
+        return sonde__cells_of(&e->cells, object, owner >= DEVICES ? p->id[owner - DEVICES] : 0, s->bytes);
+    if (sonde__cells_room())
+        sonde__cells_missing();
+    return 0;
 }
 
 static bool add_range(const cl_icd_dispatch *real, struct sonde_cl_place *p, uint32_t device, struct stretch *s)
@@ -309,12 +322,18 @@ static bool add_range(const cl_icd_dispatch *real, struct sonde_cl_place *p, uin
     return whole;
 }
 
+/* Another one when memory came or went, or an object has got its first name; never 0. */
+static uint64_t version_now(void)
+{
+    return all.version + 1 + sonde_objects_named();
+}
+
 /* As it is now; `whole`: with what the runtime has of it. */
 static void fill_table(const cl_icd_dispatch *real, struct sonde_cl_place *p, uint32_t device, bool whole)
 {
     struct table *t = &p->tables[device];
     struct sonde_plan_shared *made = &all.table;
-    t->version = all.version + 1;
+    t->version = version_now();
     t->any = t->many = t->silent = false;
     made->ranges = 0;
     made->own = DEVICES + device;
@@ -361,7 +380,7 @@ bool sonde__cl_shared_reach(cl_command_queue queue, struct sonde_cl_reach *out)
     const uint32_t owner = p ? owner_of(p, device) : (uint32_t)OWNERS;
     if (owner < OWNERS) {
         struct table *t = &p->tables[owner - DEVICES];
-        if (t->version != all.version + 1)
+        if (t->version != version_now())
             fill_table(real, p, owner - DEVICES, false);
         out->place = p;
         out->device = owner - DEVICES;
@@ -403,7 +422,7 @@ bool sonde__cl_shared_table(const struct sonde_cl_reach *reach, cl_kernel kernel
     const cl_icd_dispatch *real = sonde__cl_target(kernel);
     sonde__lock(&all.lock);
     struct table *t = &reach->place->tables[reach->device];
-    if (t->version != all.version + 1 || !t->mem)
+    if (t->version != version_now() || !t->mem)
         fill_table(real, reach->place, reach->device, true);
     const bool done = t->mem && real->clSetKernelArg(kernel, argument, sizeof t->mem, &t->mem) == CL_SUCCESS;
     sonde__unlock(&all.lock);
@@ -425,20 +444,27 @@ static void read_elements(struct elements *e)
 {
     const uint64_t bytes = sonde__cells_bytes(e->cells.room);
     struct sonde_cell *now = e->cells.used ? sonde__pages_get(bytes) : NULL;
+    if (!now && e->cells.used)
+        sonde_note("comm: no memory to read the elements that kernels accessed: some are missing");
     if (!now)
         return;
     memcpy(now, e->at, sonde__cells_bytes(e->cells.used));
     sonde__cells_tell(&e->cells, e->cells.arrays, now);
 }
 
+/* While kernels run this is called again and again: then it is read seldom, and once more when they have ended. */
 void sonde__cl_shared_read(void)
 {
-    if (!sonde__lock_within(&all.lock, 100))
+    const uint64_t now_ns = sonde_now_ns();
+    if (!sonde__cells_room() || !sonde__lock_within(&all.lock, 100))
         return;
-    for (struct sonde_cl_place *p = all.places; p; p = p->next)
-        for (cl_uint i = 0; i < p->devices; i++)
-            if (p->tables[i].elements)
-                read_elements(p->tables[i].elements);
+    if (!all.elements_ns || !sonde_is_waiting() || now_ns - all.elements_ns > SELDOM_NS) {
+        all.elements_ns = now_ns;
+        for (struct sonde_cl_place *p = all.places; p; p = p->next)
+            for (cl_uint i = 0; i < p->devices; i++)
+                if (p->tables[i].elements)
+                    read_elements(p->tables[i].elements);
+    }
     sonde__unlock(&all.lock);
 }
 

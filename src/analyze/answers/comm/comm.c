@@ -291,14 +291,16 @@ static int add_sample(struct sums *s, const struct sonde_row_remote *row, uint32
     return 0;
 }
 
-/* When all rows are there. */
-static void estimate(struct sums *s)
+/* When all rows are there. Of what nothing is said it is not known how much the launches have that were not looked at. */
+static void estimate(struct sums *s, bool partial)
 {
     for (size_t i = 0; i < s->flows.count; i++) {
         struct flow *f = &s->flows.items[i];
         uint64_t at;
         if (sonde_comm_is_of_kernel(f->pair.kind) && sonde_map_get(&s->samples, ((uint64_t)f->pair.process << 32 | f->leaf) + 1, &at))
             f->sum.more = sonde__comm_estimate(&s->sample.items[at], f->group);
+        else if (sonde_comm_is_of_kernel(f->pair.kind))
+            f->sum.more.unknown = partial;
     }
 }
 
@@ -613,14 +615,14 @@ static int sum_pairs(const struct sums *s, struct sonde_comm *out)
     return rc;
 }
 
-/* Of a kernel of which nothing is said all is known. */
+/* Of what nothing is said (functions that several kernels call) all is known where of all kernels. */
 static bool is_whole(const struct sonde_comm *c, const char *kernel)
 {
     for (size_t i = 0; kernel && i < c->coverage.count; i++)
         if (strcmp(c->coverage.items[i].name, kernel) == 0)
             return launches_of(&c->coverage.items[i]) == c->coverage.items[i].looked_at && !c->coverage.items[i].silent &&
                    !(c->paused && c->coverage.items[i].engines >> SONDE_ENGINE_LLVM & 1);
-    return true;
+    return !kernel || !c->partial;
 }
 
 static int by_faults(const void *left, const void *right)
@@ -750,7 +752,7 @@ int sonde_comm_compute(const struct sonde_measurement *m, const struct sonde_pro
     int rc = sonde_object_model_build(m, profile, &s.model);
     for (; s.index < m->process_count && !rc; s.index++)
         rc = read_process(&s, out);
-    estimate(&s);
+    estimate(&s, out->partial);
     rc = rc ? rc : sum_pairs(&s, out);
     rc = rc ? rc : sum_lines(&s, out);
     rc = rc ? rc : sum_kernels(out);

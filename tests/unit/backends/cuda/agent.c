@@ -352,9 +352,9 @@ enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, ui
     return SONDE_VALUE_MISSED_NONE;
 }
 
-bool sonde_value_sampled(uint32_t operation, uint64_t shape)
+bool sonde_value_scattered(uint32_t operation)
 {
-    (void)operation, (void)shape;
+    (void)operation;
     return true;
 }
 

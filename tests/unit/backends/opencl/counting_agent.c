@@ -565,6 +565,16 @@ uint64_t sonde_remote_cells(void)
     return 0;
 }
 
+bool sonde_is_waiting(void)
+{
+    return false;
+}
+
+uint32_t sonde_objects_named(void)
+{
+    return 0;
+}
+
 uint32_t sonde_remote_array_add(const struct sonde_remote_array *array)
 {
     (void)array;
