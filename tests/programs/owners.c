@@ -171,6 +171,26 @@ APART static void paused(void)
     clSVMFree(context, a);
 }
 
+/* Two of one line, which device 1 reads, and again when half of the first has a name. */
+APART static void named(void)
+{
+    int *a[2];
+    cl_mem out = buffer(N * sizeof **a);
+    for (int i = 0; i < 2; i++)
+        a[i] = shared(N * sizeof **a);
+    for (int i = 0; i < 2; i++)
+        fill_part(0, a[i], 3, 0, N);
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < 2; i++)
+            sum_all(queues[1], a[i], out, 0);
+        sonde_name_memory(a[0], N / 2 * sizeof **a, "half", 2, N / 4, sizeof **a);
+    }
+    print("named", out, N);
+    CL(clReleaseMemObject(out));
+    for (int i = 0; i < 2; i++)
+        clSVMFree(context, a[i]);
+}
+
 /* As pair, by a program that is made of its binaries. */
 APART static void binary(void)
 {
@@ -766,6 +786,8 @@ int main(int argc, char **argv)
             cases[i].run();
     if (argc == 2 && strcmp(argv[1], "paused") == 0)
         paused();
+    if (argc == 2 && strcmp(argv[1], "named") == 0)
+        named();
     if (argc == 3)
         drawn((unsigned)atoi(argv[2]));
     CL(clReleaseProgram(program));

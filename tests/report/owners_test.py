@@ -115,6 +115,14 @@ class Owners(Case):
         path, _ = self.comm("pair", "--comm-elements=64")
         self.assertEqual(cells(path, "load", 0, 1), {256 * k: 3 * 256 for k in range(64)})
 
+    def test_names(self):
+        """What is accessed of an object once it has a name is apart from what was before, and from others of its line."""
+        path, value = self.comm("named", "--comm-elements")
+        self.assertEqual(found_in(value["lines"]), {("sum", 6, "load", 0, 1): (4 * N, 4)})
+        rows = sorted((str(row["part"]), sum(run["cells"] * run["bytes"] for run in row["runs"])) for row in self.json(path, "comm", "--by", "element")["elements"])
+        self.assertEqual(sum(size for _, size in rows), 4 * 4 * N)
+        self.assertEqual([row for row in rows if row[0] == "half"], [("half", 4 * N // 2)])
+
     def test_drawn(self):
         """Kernels and operations drawn at random: whose each element is by the rules is known to the program, too."""
         for seed in range(1, 5):
