@@ -103,6 +103,16 @@ def alone(bench):
     bench.say()
 
 
+def least(bench, found, nothing):
+    """What a machine that others use can tell at best."""
+    bench.say("The least of the rounds, × of the least without a monitor:\n")
+    bench.say("| Recorded with | " + " | ".join(found) + " |\n|---|" + "---|" * len(found))
+    for name in (name for name in MONITORS if name != ONLY_ALONE):
+        ratios = [min((row["ns"] for row in rows[name] if row), default=0) / min((row["ns"] for row in rows[nothing] if row), default=1) for rows in found.values()]
+        bench.say(f"| {name} | " + " | ".join(f"{ratio:.3f}" if ratio else "-" for ratio in ratios) + " |")
+    bench.say()
+
+
 def run(bench, seconds, nothing):
     bench.say("## A monitor beside kernels\n")
     program = os.path.join(bench.work, "gpu_series")
@@ -114,4 +124,5 @@ def run(bench, seconds, nothing):
     found = {adds: rounds(bench, adds, lambda: bench.number([program, "20000", "time"]), each, nothing)}
     torch_loads(bench, 4 * each, nothing, found)
     table(bench, f"{gpu.count} devices. × of the same without a monitor.", [name for name in MONITORS if name != ONLY_ALONE], found, found, nothing)
+    least(bench, found, nothing)
     alone(bench)

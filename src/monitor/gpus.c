@@ -27,7 +27,7 @@ double sonde_gpu_share(const struct sonde_gpu *gpu, enum sonde_gpu_metric_id id)
 
 enum { RETRY_S = 60 };
 #define SECOND_NS  900000000u /* a look each second finds it due */
-#define MOST_NS    60000000000u
+#define MOST_NS    60000000000u /* a device that answers slowly does not hold up the others for longer */
 #define COSTLY_SHARE 400u       /* what takes the driver long may take one part of so many of a processor, of all devices together */
 
 static uint64_t now_ns(void)
